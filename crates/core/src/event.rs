@@ -1,0 +1,493 @@
+//! The stored language: what happened to a loop, in the past tense, and what people ask of it.
+//!
+//! Every journal ever written must fold forever. Fields are added with a default and never change
+//! their meaning; `crates/core/tests/journals/` keeps journals of every version. Nothing here acts:
+//! [`crate::state`] folds events, [`crate::decide`] draws conclusions.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::ids::{Attempt, Epoch, Iteration, LoopId, QuestionId, Seq, TaskId};
+use crate::policy::{Millis, Policy};
+use crate::task::{FileStatus, Task};
+
+/// Version of the event shapes written by this build.
+pub const EVENT_VERSION: u32 = 1;
+
+/// An event with its place in the journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Envelope {
+    pub v: u32,
+    pub seq: Seq,
+    pub id: Uuid,
+    pub at: Timestamp,
+    pub epoch: Epoch,
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Event {
+    LoopCreated {
+        loop_id: LoopId,
+        name: String,
+        repository: String,
+        backlog: String,
+    },
+    RunStarted {
+        run: u32,
+        policy: Box<Policy>,
+        /// How the agent is called, for people to read.
+        agent: String,
+        version: String,
+        git: bool,
+    },
+    /// A new engine took over an unfinished run.
+    RunResumed {
+        run: u32,
+        policy: Box<Policy>,
+        agent: String,
+    },
+    /// The backlog as it was read: the first time all of it, afterwards what differs.
+    BacklogRead {
+        /// Hash of the file's bytes.
+        revision: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        added: Vec<Task>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changed: Vec<Task>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        removed: Vec<TaskId>,
+        /// The order of all tasks, when it is not simply "as before, then the added ones".
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        order: Option<Vec<TaskId>>,
+    },
+    /// The intention to run an agent; recorded before it is started.
+    IterationStarted {
+        iteration: Iteration,
+        task: TaskId,
+        attempt: Attempt,
+        /// Commit the workspace stood on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        base: Option<String>,
+        /// Commit holding the earlier work this attempt starts from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        carried: Option<String>,
+        command: String,
+        workspace: String,
+        prompt: BlobRef,
+    },
+    AgentEnded {
+        iteration: Iteration,
+        attempt: Attempt,
+        exit: Exit,
+        /// The agent's final message.
+        message: BlobRef,
+        duration: Millis,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        claim: Option<Claim>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        questions: Vec<Question>,
+        /// Why this counts as an error, if it does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<Failure>,
+        /// Processes that had to be ended after the agent itself was gone.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        ended_processes: u32,
+    },
+    EvidenceGathered {
+        iteration: Iteration,
+        attempt: Attempt,
+        evidence: Evidence,
+    },
+    /// What the attempt left in the workspace.
+    WorkInspected {
+        iteration: Iteration,
+        attempt: Attempt,
+        /// Paths that differ from the base, at most [`MAX_LISTED_PATHS`] of them.
+        changed: Vec<String>,
+        changed_total: u32,
+        /// Equal digests mean equal trees.
+        digest: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        flags: Vec<Flag>,
+    },
+    /// The verdict on an attempt. `Accepted` is also the intention to write the backlog and commit.
+    Judged {
+        iteration: Iteration,
+        attempt: Attempt,
+        verdict: Verdict,
+    },
+    /// Unfinished work was put under a ref, where the next attempt (or a person) finds it.
+    WorkKept {
+        iteration: Iteration,
+        task: TaskId,
+        reference: String,
+        commit: String,
+    },
+    /// The workspace went back to the last good commit.
+    WorkspaceReset {
+        commit: String,
+    },
+    TaskCompleted {
+        iteration: Iteration,
+        task: TaskId,
+        attempt: Attempt,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit: Option<String>,
+        /// Was there any evidence beside the claim?
+        verified: bool,
+    },
+    /// An accepted attempt could not be committed (a hook refused it): it failed after all.
+    CommitRefused {
+        iteration: Iteration,
+        attempt: Attempt,
+        output: BlobRef,
+    },
+    TaskFailed {
+        task: TaskId,
+        reason: String,
+    },
+    TaskSkipped {
+        task: TaskId,
+        by: String,
+    },
+    /// A person wants the task tried again.
+    TaskReopened {
+        task: TaskId,
+        by: String,
+    },
+    /// A person set a task's status by `wiggum task`.
+    StatusSet {
+        task: TaskId,
+        status: FileStatus,
+        by: String,
+    },
+    /// A status changed in the file while an agent ran; it was put back.
+    StatusPutBack {
+        task: TaskId,
+        found: FileStatus,
+        restored: FileStatus,
+    },
+    QuestionRaised {
+        id: QuestionId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<TaskId>,
+        question: Question,
+    },
+    QuestionAnswered {
+        id: QuestionId,
+        answer: Answer,
+        by: String,
+    },
+    Paused {
+        by: String,
+    },
+    Resumed {
+        by: String,
+    },
+    /// Somebody asked the run to stop.
+    StopRequested {
+        by: String,
+    },
+    /// An iteration ended without outcome (crash, Ctrl-C). Not a failure; costs nothing.
+    Interrupted {
+        iteration: Iteration,
+        attempt: Attempt,
+        reason: String,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        ended_processes: u32,
+    },
+    /// The user's own uncommitted changes were put under a ref before the run.
+    UserChangesSetAside {
+        reference: String,
+        commit: String,
+    },
+    UserChangesPutBack {
+        commit: String,
+        clean: bool,
+    },
+    /// Something a person should know that changes no decision.
+    Noticed {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<TaskId>,
+        message: String,
+    },
+    RunEnded {
+        run: u32,
+        reason: EndReason,
+        detail: String,
+    },
+}
+
+/// How many changed paths an event lists before it only counts them.
+pub const MAX_LISTED_PATHS: usize = 200;
+
+/// Text kept beside the journal, with enough of it here to be read at a glance.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlobRef {
+    /// Hash of the whole text; empty where nothing was stored.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sha256: String,
+    pub bytes: u64,
+    /// The end of the text, at most [`MAX_EXCERPT`] bytes.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub excerpt: String,
+}
+
+/// How much of a stored text travels inside the event itself.
+pub const MAX_EXCERPT: usize = 2048;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Exit {
+    Code { code: i32 },
+    Signal { signal: i32 },
+    /// The engine ended it, at its time limit.
+    TimedOut,
+    /// It could not be started.
+    NotStarted,
+}
+
+impl Exit {
+    pub fn success(self) -> bool {
+        self == Self::Code { code: 0 }
+    }
+}
+
+impl std::fmt::Display for Exit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Code { code } => write!(f, "exit code {code}"),
+            Self::Signal { signal } => write!(f, "ended by signal {signal}"),
+            Self::TimedOut => f.write_str("timed out"),
+            Self::NotStarted => f.write_str("could not be started"),
+        }
+    }
+}
+
+/// Tokens and money, as the agent itself reports them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub cache_read_tokens: u64,
+    pub cache_write_tokens: u64,
+    pub cost_usd: f64,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cache_read_tokens += other.cache_read_tokens;
+        self.cache_write_tokens += other.cache_write_tokens;
+        self.cost_usd += other.cost_usd;
+    }
+}
+
+/// The agent says done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// The words that were read as the claim.
+    pub text: String,
+    pub source: ClaimSource,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimSource {
+    /// `<promise>…</promise>`
+    Promise,
+    /// "Task X complete"
+    Sentence,
+    /// A `RALPH_STATUS` block.
+    StatusBlock,
+    /// The agent ticked its own box, in a dialect where that is the convention.
+    TickedBox,
+}
+
+/// Why an attempt counts as an error, and what makes two errors the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    pub message: String,
+    /// The message without paths, numbers and times.
+    pub signature: String,
+}
+
+/// What the engine saw itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// "verify", or the criterion's text.
+    pub name: String,
+    pub command: String,
+    pub exit: Exit,
+    pub output: BlobRef,
+    pub duration: Millis,
+}
+
+impl Evidence {
+    pub fn passed(&self) -> bool {
+        self.exit.success()
+    }
+}
+
+/// Something about an attempt's changes that a person may want to look at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flag {
+    pub kind: FlagKind,
+    /// The path or name concerned.
+    pub what: String,
+    pub detail: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FlagKind {
+    /// A watched path was changed.
+    ProtectedPath,
+    /// A file that a check's command names was changed.
+    CheckTouched,
+    /// Tests were deleted or skipped, or assertions removed.
+    WeakenedTests,
+    /// The agent wrote to the backlog; its statuses were put back.
+    BacklogTouched,
+    /// The agent switched branches; it was put back.
+    BranchSwitched,
+    /// The agent changed git hooks or configuration; they were put back.
+    HooksTouched,
+    /// The agent changed `.wiggum/`.
+    StateTouched,
+    /// The agent committed by itself.
+    AgentCommitted,
+    /// A check changed files; they were put back.
+    CheckLeftovers,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Verdict {
+    /// Complete as far as we can see; without any evidence it is unverified.
+    Accepted { verified: bool },
+    /// The agent claimed, but evidence or a guard says otherwise.
+    Refuted { reasons: Vec<String> },
+    /// The agent ended without claiming.
+    Unclaimed,
+    /// The agent itself failed.
+    Errored { failure: Failure },
+    /// The agent asked a question instead.
+    Asked,
+    /// A person must look at what was flagged before it is accepted.
+    Held { reasons: Vec<String> },
+}
+
+/// A question to a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    pub kind: QuestionKind,
+    pub summary: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub context: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub question: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionKind {
+    /// The agent cannot make progress.
+    Stuck,
+    /// The agent could go on but should not without approval.
+    Deviation,
+    /// The same error came several times in a row.
+    Repeated,
+    /// A task used up its attempts.
+    Failed,
+    /// What is left waits on a skipped or failed task.
+    Blocked,
+    /// Flagged changes need a look before they are accepted.
+    Flagged,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Answer {
+    /// One of the question's options, counted from 1.
+    Option { number: u32 },
+    Words { text: String },
+    Skip,
+    Retry,
+    Abort,
+}
+
+/// Why a run ended. The strings are a public contract, as are the exit codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndReason {
+    GoalAchieved,
+    CircuitBreakerOpen,
+    HealthFailure,
+    ConsecutiveErrors,
+    BudgetExhausted,
+    MaxIterations,
+    MaxDuration,
+    NoProgress,
+    PersonNeeded,
+    ExplicitStop,
+}
+
+impl EndReason {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::GoalAchieved => "goal_achieved",
+            Self::CircuitBreakerOpen => "circuit_breaker_open",
+            Self::HealthFailure => "health_failure",
+            Self::ConsecutiveErrors => "consecutive_errors",
+            Self::BudgetExhausted => "budget_exhausted",
+            Self::MaxIterations => "max_iterations",
+            Self::MaxDuration => "max_duration",
+            Self::NoProgress => "no_progress",
+            Self::PersonNeeded => "person_needed",
+            Self::ExplicitStop => "explicit_stop",
+        }
+    }
+
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::GoalAchieved => 0,
+            Self::MaxIterations => 3,
+            Self::BudgetExhausted => 4,
+            Self::MaxDuration => 5,
+            Self::PersonNeeded => 6,
+            Self::CircuitBreakerOpen | Self::HealthFailure | Self::ConsecutiveErrors | Self::NoProgress => 7,
+            Self::ExplicitStop => 8,
+        }
+    }
+}
+
+/// What people and other programs ask of a running loop. Requests wait in the store until the
+/// engine turns them into events.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Request {
+    Pause,
+    Resume,
+    Stop,
+    Skip { task: TaskId },
+    Retry { task: TaskId },
+    Answer { question: QuestionId, answer: Answer },
+    SetStatus { task: TaskId, status: FileStatus },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}

@@ -1,0 +1,10 @@
+//! The heart of Wiggum: what happened is a sequence of [`event`]s, what is true is a fold over
+//! them, and what to do next is a pure function of that.
+//!
+//! This crate does no I/O, has no clock and no randomness: time and ids come in as arguments, so
+//! the same journal and the same `now` always give the same plan.
+
+pub mod event;
+pub mod ids;
+pub mod policy;
+pub mod task;
