@@ -246,8 +246,12 @@ pub const MAX_EXCERPT: usize = 2048;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Exit {
-    Code { code: i32 },
-    Signal { signal: i32 },
+    Code {
+        code: i32,
+    },
+    Signal {
+        signal: i32,
+    },
     /// The engine ended it, at its time limit.
     TimedOut,
     /// It could not be started.
@@ -421,8 +425,12 @@ pub enum QuestionKind {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Answer {
     /// One of the question's options, counted from 1.
-    Option { number: u32 },
-    Words { text: String },
+    Option {
+        number: u32,
+    },
+    Words {
+        text: String,
+    },
     Skip,
     Retry,
     Abort,

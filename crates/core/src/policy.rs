@@ -136,8 +136,16 @@ pub struct Protect {
 impl Default for Protect {
     fn default() -> Self {
         let paths = [
-            ".github/**", ".gitlab-ci.yml", ".circleci/**", ".ci/**", "tests/**", "test/**", "**/*_test.go",
-            "**/test_*.py", "**/*.test.*", "**/*.spec.*",
+            ".github/**",
+            ".gitlab-ci.yml",
+            ".circleci/**",
+            ".ci/**",
+            "tests/**",
+            "test/**",
+            "**/*_test.go",
+            "**/test_*.py",
+            "**/*.test.*",
+            "**/*.spec.*",
         ];
         Self {
             paths: paths.map(str::to_owned).to_vec(),
