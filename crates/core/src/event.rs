@@ -65,6 +65,15 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         order: Option<Vec<TaskId>>,
     },
+    /// The backlog cannot be read at the moment; nothing new starts until it can.
+    BacklogBroken {
+        message: String,
+    },
+    /// A task's status now stands in the backlog file.
+    StatusWritten {
+        task: TaskId,
+        status: FileStatus,
+    },
     /// The intention to run an agent; recorded before it is started.
     IterationStarted {
         iteration: Iteration,
@@ -96,9 +105,25 @@ pub enum Event {
         /// Why this counts as an error, if it does.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<Failure>,
+        /// What it did to the backlog that was not its to do.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        flags: Vec<Flag>,
         /// Processes that had to be ended after the agent itself was gone.
         #[serde(default, skip_serializing_if = "is_zero")]
         ended_processes: u32,
+    },
+    /// The attempt's work was written as a tree: that tree is checked and that tree is committed.
+    TreeTaken {
+        iteration: Iteration,
+        attempt: Attempt,
+        /// What it did to the repository that was put back.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        flags: Vec<Flag>,
+    },
+    /// A commit hook changed the tree: what it made of it has to be checked as well.
+    TreeAltered {
+        iteration: Iteration,
+        attempt: Attempt,
     },
     EvidenceGathered {
         iteration: Iteration,
@@ -202,6 +227,9 @@ pub enum Event {
         reason: String,
         #[serde(default, skip_serializing_if = "is_zero")]
         ended_processes: u32,
+        /// Commit holding what the attempt had done so far.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kept: Option<String>,
     },
     /// The user's own uncommitted changes were put under a ref before the run.
     UserChangesSetAside {

@@ -4,7 +4,14 @@
 //! This crate does no I/O, has no clock and no randomness: time and ids come in as arguments, so
 //! the same journal and the same `now` always give the same plan.
 
+pub mod checker;
+pub mod decide;
 pub mod event;
 pub mod ids;
 pub mod policy;
+pub mod question;
+pub mod schedule;
+pub mod state;
 pub mod task;
+pub mod tasks;
+pub mod verdict;

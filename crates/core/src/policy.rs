@@ -33,7 +33,6 @@ pub struct Policy {
     pub retry: Retry,
     pub checks: Checks,
     pub protect: Protect,
-    pub commits: Commits,
     pub people: People,
     pub selection: Selection,
 }
@@ -167,28 +166,6 @@ pub enum OnTouch {
     Refuse,
     /// A person decides.
     Ask,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Commits {
-    pub enabled: bool,
-    /// What becomes of commits an agent made itself.
-    pub agent_commits: AgentCommits,
-}
-
-impl Default for Commits {
-    fn default() -> Self {
-        Self { enabled: true, agent_commits: AgentCommits::Squash }
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AgentCommits {
-    #[default]
-    Squash,
-    Keep,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,0 +1,241 @@
+//! The invariants every journal must keep, checked apart from the code that is meant to keep them.
+//!
+//! The checker folds the journal itself and looks at each event in the light of the state before
+//! it. It runs on every journal in every test and in `wiggum doctor`.
+
+use std::fmt;
+
+use crate::event::{EndReason, Envelope, Event, Verdict};
+use crate::ids::{Attempt, Iteration, Seq, TaskId};
+use crate::state::{Loop, Stage};
+use crate::task::FileStatus;
+use crate::tasks::TaskState;
+use crate::verdict::checks_for;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    pub seq: Seq,
+    pub message: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "event {}: {}", self.seq, self.message)
+    }
+}
+
+/// Everything in a journal that must not happen, in order.
+pub fn check<'a>(journal: impl IntoIterator<Item = &'a Envelope>) -> Vec<Violation> {
+    let mut state = Loop::default();
+    let mut violations = Vec::new();
+    for envelope in journal {
+        let mut found = check_order(&state, envelope);
+        found.extend(check_event(&state, &envelope.event));
+        violations.extend(found.into_iter().map(|message| Violation { seq: envelope.seq, message }));
+        state.apply(envelope);
+    }
+    violations
+}
+
+fn check_order(before: &Loop, envelope: &Envelope) -> Vec<String> {
+    let mut found = Vec::new();
+    if envelope.seq != before.seq + 1 {
+        found.push(format!("follows event {}", before.seq));
+    }
+    if envelope.epoch < before.epoch {
+        found.push(format!("epoch {} after epoch {}", envelope.epoch, before.epoch));
+    }
+    found
+}
+
+fn check_event(before: &Loop, event: &Event) -> Option<String> {
+    match event {
+        Event::LoopCreated { .. } => (before.seq != 0).then(|| "the loop exists already".to_owned()),
+        Event::RunStarted { run, .. } => {
+            if before.run.active {
+                return Some("a run starts inside a run".to_owned());
+            }
+            (*run != before.run.number + 1).then(|| format!("run {run} after run {}", before.run.number))
+        }
+        Event::RunResumed { .. } => (!before.run.active).then(|| "no run to resume".to_owned()),
+        Event::IterationStarted { iteration, task, attempt, .. } => {
+            check_start(before, *iteration, task, *attempt)
+        }
+        Event::AgentEnded { iteration, attempt, .. } => {
+            check_fence(before, *iteration, *attempt, Stage::Agent)
+        }
+        Event::TreeTaken { iteration, attempt, .. }
+        | Event::EvidenceGathered { iteration, attempt, .. }
+        | Event::WorkInspected { iteration, attempt, .. } => {
+            check_fence(before, *iteration, *attempt, Stage::Judging)
+        }
+        Event::Judged { iteration, attempt, verdict } => {
+            check_fence(before, *iteration, *attempt, Stage::Judging)
+                .or_else(|| check_verdict(before, verdict))
+        }
+        Event::TaskCompleted { iteration, task, attempt, verified, .. } => {
+            check_completion(before, *iteration, task, *attempt, *verified)
+        }
+        Event::CommitRefused { iteration, attempt, .. } | Event::TreeAltered { iteration, attempt } => {
+            check_landing(before, *iteration, *attempt)
+        }
+        Event::Interrupted { iteration, attempt, .. } => {
+            let open = before.open.as_ref();
+            let fits = open.is_some_and(|open| open.iteration == *iteration && open.attempt == *attempt);
+            (!fits).then(|| format!("iteration {iteration} is not under way"))
+        }
+        Event::QuestionAnswered { id, .. } => {
+            (!before.questions.contains_key(id)).then(|| format!("{id} is not open"))
+        }
+        Event::QuestionRaised { id, .. } => {
+            (id.0 != before.next_question + 1).then(|| format!("{id} is out of turn"))
+        }
+        Event::StatusWritten { task, status } => check_status(before, task, *status),
+        Event::TaskFailed { task, .. } => check_failed(before, task),
+        Event::RunEnded { reason, .. } => check_end(before, *reason),
+        Event::WorkKept { task, .. } => {
+            let due = before.unkept.as_ref().is_some_and(|(unkept, _)| unkept == task);
+            (!due).then(|| format!("no unfinished work of {task} to keep"))
+        }
+        Event::BacklogRead { .. }
+        | Event::BacklogBroken { .. }
+        | Event::WorkspaceReset { .. }
+        | Event::TaskSkipped { .. }
+        | Event::TaskReopened { .. }
+        | Event::StatusSet { .. }
+        | Event::StatusPutBack { .. }
+        | Event::Paused { .. }
+        | Event::Resumed { .. }
+        | Event::StopRequested { .. }
+        | Event::UserChangesSetAside { .. }
+        | Event::UserChangesPutBack { .. }
+        | Event::Noticed { .. } => None,
+    }
+}
+
+fn check_start(before: &Loop, iteration: Iteration, task: &TaskId, attempt: Attempt) -> Option<String> {
+    if !before.run.active {
+        return Some("an iteration outside any run".to_owned());
+    }
+    if let Some(open) = &before.open {
+        return Some(format!("iteration {} is still under way", open.iteration));
+    }
+    if let Some((unkept, _)) = &before.unkept {
+        return Some(format!("the unfinished work of {unkept} was not kept"));
+    }
+    if before.paused || before.run.stop_requested.is_some() {
+        return Some("an iteration starts although the loop should not".to_owned());
+    }
+    if iteration != before.iterations + 1 {
+        return Some(format!("iteration {iteration} after iteration {}", before.iterations));
+    }
+    if before.policy.limits.iterations.is_some_and(|limit| before.run.iterations >= limit) {
+        return Some("more iterations than the limit allows".to_owned());
+    }
+    let Some(entry) = before.task(task) else { return Some(format!("unknown task {task}")) };
+    if entry.state != TaskState::Open {
+        return Some(format!("{task} is {}", entry.state.name()));
+    }
+    if attempt != entry.attempts + 1 {
+        return Some(format!("attempt {attempt} of {task} after attempt {}", entry.attempts));
+    }
+    if entry.failures > entry.max_retries(&before.policy) {
+        return Some(format!("{task} has used up its attempts"));
+    }
+    let unmet = |id: &&TaskId| before.task(id).is_some_and(|other| !other.is_done());
+    entry.spec.depends_on.iter().find(unmet).map(|unmet| format!("{task} waits on {unmet}"))
+}
+
+fn check_fence(before: &Loop, iteration: Iteration, attempt: Attempt, stage: Stage) -> Option<String> {
+    let Some(open) = &before.open else { return Some(format!("no iteration {iteration} under way")) };
+    if (open.iteration, open.attempt) != (iteration, attempt) {
+        return Some(format!("result of a stale attempt: iteration {iteration}, attempt {attempt}"));
+    }
+    (open.stage != stage).then(|| format!("iteration {iteration} is in {:?}, not {stage:?}", open.stage))
+}
+
+fn check_verdict(before: &Loop, verdict: &Verdict) -> Option<String> {
+    let open = before.open.as_ref()?;
+    let Verdict::Accepted { verified } = verdict else { return None };
+    if open.claim.is_none() && !before.policy.checks.complete_without_claim {
+        return Some("accepted without a claim".to_owned());
+    }
+    if open.error.is_some() || open.evidence.iter().any(|evidence| !evidence.passed()) {
+        return Some("accepted against the evidence".to_owned());
+    }
+    let wanted = checks_for(&before.policy, &before.task(&open.task)?.spec);
+    let missing = wanted.iter().find(|check| {
+        !open.evidence.iter().any(|seen| seen.command == check.command && seen.name == check.name)
+    });
+    if let Some(missing) = missing {
+        return Some(format!("accepted without the check \"{}\"", missing.name));
+    }
+    (*verified == open.evidence.is_empty()).then(|| "verified must mean that there is evidence".to_owned())
+}
+
+fn check_landing(before: &Loop, iteration: Iteration, attempt: Attempt) -> Option<String> {
+    let Some(open) = &before.open else { return Some(format!("no iteration {iteration} under way")) };
+    let fits =
+        (open.iteration, open.attempt) == (iteration, attempt) && matches!(open.stage, Stage::Landing { .. });
+    (!fits).then(|| format!("iteration {iteration} was not accepted"))
+}
+
+fn check_completion(
+    before: &Loop,
+    iteration: Iteration,
+    task: &TaskId,
+    attempt: Attempt,
+    verified: bool,
+) -> Option<String> {
+    if let Some(problem) = check_landing(before, iteration, attempt) {
+        return Some(problem);
+    }
+    let open = before.open.as_ref()?;
+    if open.task != *task {
+        return Some(format!("iteration {iteration} is about {}", open.task));
+    }
+    (open.stage != Stage::Landing { verified }).then(|| "verified differs from the verdict".to_owned())
+}
+
+fn check_status(before: &Loop, task: &TaskId, status: FileStatus) -> Option<String> {
+    let entry = before.task(task)?;
+    let landing = before
+        .open
+        .as_ref()
+        .is_some_and(|open| open.task == *task && matches!(open.stage, Stage::Landing { .. }));
+    let expected = if landing { FileStatus::Done } else { entry.state.file_status() };
+    (status != expected)
+        .then(|| format!("{task} is {}, but {} was written", entry.state.name(), status.name()))
+}
+
+fn check_failed(before: &Loop, task: &TaskId) -> Option<String> {
+    let entry = before.task(task)?;
+    (entry.failures <= entry.max_retries(&before.policy)).then(|| format!("{task} has attempts left"))
+}
+
+fn check_end(before: &Loop, reason: EndReason) -> Option<String> {
+    if !before.run.active {
+        return Some("no run to end".to_owned());
+    }
+    let counts = before.tasks.counts();
+    match reason {
+        EndReason::GoalAchieved => {
+            let left = counts.total - counts.done - counts.skipped;
+            (left > 0).then(|| format!("goal achieved with {left} tasks left"))
+        }
+        EndReason::MaxIterations => {
+            let reached = before.policy.limits.iterations.is_some_and(|limit| before.run.iterations >= limit);
+            (!reached).then(|| "the iteration limit was not reached".to_owned())
+        }
+        EndReason::ExplicitStop => {
+            before.run.stop_requested.is_none().then(|| "nobody asked to stop".to_owned())
+        }
+        EndReason::CircuitBreakerOpen
+        | EndReason::HealthFailure
+        | EndReason::ConsecutiveErrors
+        | EndReason::BudgetExhausted
+        | EndReason::MaxDuration
+        | EndReason::NoProgress
+        | EndReason::PersonNeeded => None,
+    }
+}

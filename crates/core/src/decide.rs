@@ -1,0 +1,457 @@
+//! What to do next: a pure function of the state and the time.
+//!
+//! [`decide`] leaves the engine no choice: it says which actions to start now and when to ask
+//! again. An action already under way may be named again; the engine starts each only once.
+
+use jiff::Timestamp;
+
+use crate::event::{EndReason, Event};
+use crate::ids::{Attempt, Iteration, QuestionId, TaskId};
+use crate::policy::RetryFrom;
+use crate::question::{blocked_question, failed_question};
+use crate::state::{Loop, OpenIteration, Stage, Workspace, add_millis};
+use crate::task::FileStatus;
+use crate::tasks::{TaskEntry, TaskState};
+use crate::verdict::{Check, checks_for, judge, wants_evidence};
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    pub actions: Vec<Action>,
+    /// When to ask again even if nothing happens.
+    pub wake_at: Option<Timestamp>,
+    /// What the loop is waiting for, for people to read.
+    pub waiting: Option<Waiting>,
+}
+
+/// Something the engine should do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Nothing to carry out: the decision itself is what happens.
+    Record(Box<Event>),
+    StartIteration {
+        iteration: Iteration,
+        task: TaskId,
+        attempt: Attempt,
+        carried: Option<String>,
+    },
+    StopAgent {
+        iteration: Iteration,
+        why: StopWhy,
+    },
+    /// Write the attempt's work as a tree.
+    TakeTree {
+        iteration: Iteration,
+        attempt: Attempt,
+    },
+    RunCheck {
+        iteration: Iteration,
+        attempt: Attempt,
+        index: usize,
+        check: Check,
+    },
+    /// See what the attempt changed, and put back what was not its to change.
+    Inspect {
+        iteration: Iteration,
+        attempt: Attempt,
+    },
+    /// Write the completion to the backlog and commit it with the work.
+    Land {
+        iteration: Iteration,
+        attempt: Attempt,
+    },
+    /// Put an ended attempt's unfinished work under a ref.
+    KeepWork {
+        task: TaskId,
+        iteration: Iteration,
+    },
+    ResetWorkspace,
+    WriteStatus {
+        task: TaskId,
+        status: FileStatus,
+    },
+    PutBackUserChanges {
+        commit: String,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopWhy {
+    /// The agent's own time is up: a failed attempt.
+    AgentTimeout,
+    /// The run's time is up: an interruption.
+    RunDuration,
+    /// Somebody asked: an interruption.
+    Asked,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    Agent { task: TaskId },
+    Check { task: TaskId, name: String },
+    Answer { questions: Vec<QuestionId> },
+    Backoff { task: TaskId, until: Timestamp },
+    Paused,
+    Backlog { problem: String },
+}
+
+impl std::fmt::Display for Waiting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Agent { task } => write!(f, "the agent works on {task}"),
+            Self::Check { task, name } => write!(f, "{task} is checked: {name}"),
+            Self::Answer { questions } => {
+                let ids: Vec<String> = questions.iter().map(ToString::to_string).collect();
+                write!(f, "an answer to {}", ids.join(", "))
+            }
+            Self::Backoff { task, until } => write!(f, "{task} is tried again at {until:.0}"),
+            Self::Paused => f.write_str("paused"),
+            Self::Backlog { problem } => write!(f, "the backlog to be mended: {problem}"),
+        }
+    }
+}
+
+pub fn decide(state: &Loop, now: Timestamp) -> Plan {
+    if !state.run.active {
+        return Plan::default();
+    }
+    if let Some(open) = &state.open {
+        return go_on(state, open, now);
+    }
+    if let Some(plan) = tidy(state) {
+        return plan;
+    }
+    if let Some(by) = &state.run.stop_requested {
+        return end(state, EndReason::ExplicitStop, format!("stopped by {by}"));
+    }
+    if let Some(problem) = &state.backlog_broken {
+        return wait_for_backlog(state, problem);
+    }
+    let counts = state.tasks.counts();
+    if counts.done + counts.skipped == counts.total {
+        return end(state, EndReason::GoalAchieved, goal_text(state));
+    }
+    if state.paused {
+        return Plan { waiting: Some(Waiting::Paused), ..Plan::default() };
+    }
+    if let Some(plan) = hold_for_answer(state, now) {
+        return plan;
+    }
+    start_next(state, now)
+}
+
+/// What a task waits on, or why it does not run any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    Ready,
+    Running,
+    Done { verified: bool },
+    Failed { reason: String },
+    Skipped,
+    Question(QuestionId),
+    Dependencies(Vec<(TaskId, &'static str)>),
+    Phase { current: u32 },
+    Backoff { until: Timestamp },
+    Paused,
+}
+
+impl std::fmt::Display for Why {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Ready => f.write_str("ready"),
+            Self::Running => f.write_str("running"),
+            Self::Done { verified: true } => f.write_str("done"),
+            Self::Done { verified: false } => f.write_str("done, unverified"),
+            Self::Failed { reason } => write!(f, "failed: {reason}"),
+            Self::Skipped => f.write_str("skipped"),
+            Self::Question(id) => write!(f, "waits for an answer to {id}"),
+            Self::Dependencies(unmet) => {
+                let names: Vec<String> = unmet.iter().map(|(id, state)| format!("{id} ({state})")).collect();
+                write!(f, "waits on {}", names.join(", "))
+            }
+            Self::Phase { current } => write!(f, "waits for phase {current} to finish"),
+            Self::Backoff { until } => write!(f, "tried again at {until:.0}"),
+            Self::Paused => f.write_str("the loop is paused"),
+        }
+    }
+}
+
+pub fn why(state: &Loop, task: &TaskId, now: Timestamp) -> Option<Why> {
+    let entry = state.task(task)?;
+    Some(match &entry.state {
+        TaskState::Running => Why::Running,
+        TaskState::Parked(id) => Why::Question(*id),
+        TaskState::Done { verified } => Why::Done { verified: *verified },
+        TaskState::Failed { reason } => Why::Failed { reason: reason.clone() },
+        TaskState::Skipped => Why::Skipped,
+        TaskState::Open => why_open(state, entry, now),
+    })
+}
+
+fn why_open(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Why {
+    let unmet: Vec<(TaskId, &'static str)> = entry
+        .spec
+        .depends_on
+        .iter()
+        .filter_map(|id| state.task(id).filter(|other| !other.is_done()))
+        .map(|other| (other.spec.id.clone(), other.state.name()))
+        .collect();
+    if !unmet.is_empty() {
+        return Why::Dependencies(unmet);
+    }
+    match state.tasks.current_phase() {
+        Some(current) if current < entry.spec.phase => return Why::Phase { current },
+        Some(_) | None => {}
+    }
+    match entry.not_before {
+        Some(until) if until > now => Why::Backoff { until },
+        Some(_) | None if state.paused => Why::Paused,
+        Some(_) | None => Why::Ready,
+    }
+}
+
+fn go_on(state: &Loop, open: &OpenIteration, now: Timestamp) -> Plan {
+    match open.stage {
+        Stage::Agent => watch_agent(state, open, now),
+        Stage::Judging => {
+            match &state.run.stop_requested {
+                // The tree has to be the user's again, so this attempt cannot stay as it is.
+                Some(_) if state.user_changes.is_some() => {
+                    one(Action::StopAgent { iteration: open.iteration, why: StopWhy::Asked })
+                }
+                Some(by) => end(state, EndReason::ExplicitStop, format!("stopped by {by}")),
+                None => gather(state, open),
+            }
+        }
+        Stage::Landing { .. } => match &state.backlog_broken {
+            Some(problem) => wait_for_backlog(state, problem),
+            None => one(Action::Land { iteration: open.iteration, attempt: open.attempt }),
+        },
+    }
+}
+
+fn watch_agent(state: &Loop, open: &OpenIteration, now: Timestamp) -> Plan {
+    let iteration = open.iteration;
+    let own_limit = state.task(&open.task).and_then(|entry| entry.spec.timeout_seconds).map(|s| s * 1000);
+    let agent_limit = own_limit.or(state.policy.limits.agent_timeout.map(|limit| limit.0));
+    let agent_deadline = agent_limit.map(|limit| add_millis(open.started_at, limit));
+    let run_deadline = run_deadline(state, now);
+    let why = if state.run.stop_requested.is_some() {
+        Some(StopWhy::Asked)
+    } else if run_deadline.is_some_and(|at| at <= now) {
+        Some(StopWhy::RunDuration)
+    } else if agent_deadline.is_some_and(|at| at <= now) {
+        Some(StopWhy::AgentTimeout)
+    } else {
+        None
+    };
+    Plan {
+        actions: why.map(|why| Action::StopAgent { iteration, why }).into_iter().collect(),
+        wake_at: [run_deadline, agent_deadline].into_iter().flatten().filter(|at| *at > now).min(),
+        waiting: Some(Waiting::Agent { task: open.task.clone() }),
+    }
+}
+
+fn run_deadline(state: &Loop, now: Timestamp) -> Option<Timestamp> {
+    let limit = state.policy.limits.duration?;
+    Some(add_millis(now, limit.0.saturating_sub(state.active_ms(now))))
+}
+
+/// The steps between the agent's end and the verdict, one after the other.
+fn gather(state: &Loop, open: &OpenIteration) -> Plan {
+    let (iteration, attempt) = (open.iteration, open.attempt);
+    if !open.tree_taken {
+        return one(Action::TakeTree { iteration, attempt });
+    }
+    if wants_evidence(state, open) {
+        let checks = state.task(&open.task).map(|entry| checks_for(&state.policy, &entry.spec));
+        if let Some(check) = checks.unwrap_or_default().into_iter().nth(open.evidence.len()) {
+            let waiting = Waiting::Check { task: open.task.clone(), name: check.name.clone() };
+            let action = Action::RunCheck { iteration, attempt, index: open.evidence.len(), check };
+            return Plan { actions: vec![action], wake_at: None, waiting: Some(waiting) };
+        }
+    }
+    if open.inspection.is_none() {
+        return one(Action::Inspect { iteration, attempt });
+    }
+    record(Event::Judged { iteration, attempt, verdict: judge(state, open) })
+}
+
+/// What follows from the last event and has to be out of the way before anything new starts.
+fn tidy(state: &Loop) -> Option<Plan> {
+    if let Some((task, iteration)) = &state.unkept {
+        return Some(one(Action::KeepWork { task: task.clone(), iteration: *iteration }));
+    }
+    if let Some((task, reason)) = state.to_fail.front() {
+        return Some(record(Event::TaskFailed { task: task.clone(), reason: reason.clone() }));
+    }
+    if let Some((task, question)) = state.to_ask.front() {
+        return Some(raise(state, task.clone(), question.clone()));
+    }
+    if state.backlog_broken.is_none()
+        && let Some(task) = state.status_due.first()
+        && let Some(entry) = state.task(task)
+    {
+        let status = entry.state.file_status();
+        return Some(one(Action::WriteStatus { task: task.clone(), status }));
+    }
+    None
+}
+
+fn raise(state: &Loop, task: Option<TaskId>, question: crate::event::Question) -> Plan {
+    record(Event::QuestionRaised { id: QuestionId(state.next_question + 1), task, question })
+}
+
+fn wait_for_backlog(state: &Loop, problem: &str) -> Plan {
+    if state.policy.people.present {
+        let waiting = Some(Waiting::Backlog { problem: problem.to_owned() });
+        return Plan { waiting, ..Plan::default() };
+    }
+    end(state, EndReason::PersonNeeded, format!("the backlog cannot be read: {problem}"))
+}
+
+/// With somebody there, a fresh question holds up the loop for a while before it goes on elsewhere.
+fn hold_for_answer(state: &Loop, now: Timestamp) -> Option<Plan> {
+    if !state.policy.people.present {
+        return None;
+    }
+    let until = |raised_at| add_millis(raised_at, state.policy.people.wait.0);
+    let held = state.questions.values().map(|asked| until(asked.raised_at)).filter(|at| *at > now).min()?;
+    Some(Plan { wake_at: Some(held), waiting: Some(waiting_for_answers(state)), ..Plan::default() })
+}
+
+fn start_next(state: &Loop, now: Timestamp) -> Plan {
+    let next = state.tasks.next(now);
+    let delayed = state.tasks.next_delayed(now);
+    if next.is_none() && delayed.is_none() {
+        return ask_or_end(state);
+    }
+    if let Some((reason, detail)) = limit_reached(state, now) {
+        return end(state, reason, detail);
+    }
+    if let Some(entry) = next {
+        return start(state, entry);
+    }
+    let waiting = delayed.map(|(until, entry)| (until, entry.spec.id.clone()));
+    Plan {
+        wake_at: [waiting.as_ref().map(|(until, _)| *until), run_deadline(state, now)]
+            .into_iter()
+            .flatten()
+            .min(),
+        waiting: waiting.map(|(until, task)| Waiting::Backoff { task, until }),
+        ..Plan::default()
+    }
+}
+
+fn start(state: &Loop, entry: &TaskEntry) -> Plan {
+    let task = entry.spec.id.clone();
+    let retry = &state.policy.retry;
+    let clean = retry.from == RetryFrom::Clean || retry.clean_after.is_some_and(|n| entry.failures >= n);
+    let carried = if clean { None } else { entry.kept.clone() };
+    let fits = match &state.workspace {
+        Workspace::Clean => true,
+        Workspace::Holds(holder) => *holder == task && carried.is_some(),
+    };
+    if !fits && state.git {
+        return one(Action::ResetWorkspace);
+    }
+    one(Action::StartIteration {
+        iteration: state.iterations + 1,
+        task,
+        attempt: entry.attempts + 1,
+        carried,
+    })
+}
+
+/// The limits in the order in which they are looked at; the first that is reached ends the run.
+fn limit_reached(state: &Loop, now: Timestamp) -> Option<(EndReason, String)> {
+    let (limits, run) = (&state.policy.limits, &state.run);
+    if limits.consecutive_errors > 0 && run.consecutive_errors >= limits.consecutive_errors {
+        return Some((EndReason::ConsecutiveErrors, format!("{} errors in a row", run.consecutive_errors)));
+    }
+    if let Some(limit) = limits.iterations.filter(|limit| run.iterations >= *limit) {
+        return Some((EndReason::MaxIterations, format!("{limit} iterations used")));
+    }
+    if let Some(limit) = limits.duration.filter(|limit| state.active_ms(now) >= limit.0) {
+        return Some((EndReason::MaxDuration, format!("ran for {:?}", limit.as_duration())));
+    }
+    if limits.no_progress > 0 && run.without_progress >= limits.no_progress {
+        let detail = format!("{} iterations without a completion or a change", run.without_progress);
+        return Some((EndReason::NoProgress, detail));
+    }
+    None
+}
+
+/// Nothing can start: people are asked about what stands in the way, or needed to answer.
+fn ask_or_end(state: &Loop) -> Plan {
+    for blocker in state.tasks.blockers() {
+        let task = &blocker.spec.id;
+        if state.run.asked_about.contains(task)
+            || state.questions.values().any(|q| q.task.as_ref() == Some(task))
+        {
+            continue;
+        }
+        let waiting = state.tasks.waiting_on(task);
+        let question = match &blocker.state {
+            TaskState::Failed { reason } => failed_question(task, reason, &waiting),
+            TaskState::Skipped
+            | TaskState::Open
+            | TaskState::Running
+            | TaskState::Parked(_)
+            | TaskState::Done { .. } => blocked_question(task, &waiting),
+        };
+        return raise(state, Some(task.clone()), question);
+    }
+    if state.policy.people.present && !state.questions.is_empty() {
+        return Plan { waiting: Some(waiting_for_answers(state)), ..Plan::default() };
+    }
+    end(state, EndReason::PersonNeeded, needed_text(state))
+}
+
+fn waiting_for_answers(state: &Loop) -> Waiting {
+    Waiting::Answer { questions: state.questions.keys().copied().collect() }
+}
+
+/// Ends the run, with the workspace as its user would want to find it: the unfinished work is under
+/// a ref and comes back with its task.
+fn end(state: &Loop, reason: EndReason, detail: String) -> Plan {
+    if state.open.is_none() && state.git && state.workspace != Workspace::Clean {
+        return one(Action::ResetWorkspace);
+    }
+    match &state.user_changes {
+        Some(commit) => one(Action::PutBackUserChanges { commit: commit.clone() }),
+        None => record(Event::RunEnded { run: state.run.number, reason, detail }),
+    }
+}
+
+fn goal_text(state: &Loop) -> String {
+    let counts = state.tasks.counts();
+    match (counts.total, counts.skipped) {
+        (0, _) => "the backlog has no tasks".to_owned(),
+        (_, 0) => "all tasks complete".to_owned(),
+        (_, skipped) => format!("{} done, {skipped} skipped", counts.done),
+    }
+}
+
+fn needed_text(state: &Loop) -> String {
+    let counts = state.tasks.counts();
+    let mut parts = Vec::new();
+    if !state.questions.is_empty() {
+        let ids: Vec<String> = state.questions.keys().map(ToString::to_string).collect();
+        parts.push(format!("open questions: {}", ids.join(", ")));
+    }
+    if counts.failed > 0 {
+        parts.push(format!("{} failed", counts.failed));
+    }
+    if counts.open() > 0 {
+        parts.push(format!("{} waiting on others", counts.open()));
+    }
+    parts.join("; ")
+}
+
+fn one(action: Action) -> Plan {
+    Plan { actions: vec![action], ..Plan::default() }
+}
+
+fn record(event: Event) -> Plan {
+    one(Action::Record(Box::new(event)))
+}

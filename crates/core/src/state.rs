@@ -1,0 +1,671 @@
+//! What is true of a loop: the fold over its journal.
+//!
+//! [`Loop::apply`] is the only way the state changes. It never decides anything beyond what the
+//! event itself settles; [`crate::decide`] does that. All work per event is independent of how
+//! many tasks and events there are (a changed backlog excepted).
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use jiff::Timestamp;
+
+use crate::event::{
+    Answer, Claim, EndReason, Envelope, Event, Evidence, Exit, Failure, Flag, Question, QuestionKind, Usage,
+    Verdict,
+};
+use crate::ids::{Attempt, Epoch, Iteration, LoopId, QuestionId, Seq, TaskId};
+use crate::policy::Policy;
+use crate::question::{Meaning, failed_question, flagged, meaning, repeated_error};
+use crate::task::{FileStatus, Task};
+use crate::tasks::{AttemptMemory, TaskEntry, TaskState, Tasks};
+
+/// How many ended iterations the status shows.
+const RECENT_ITERATIONS: usize = 20;
+
+#[derive(Clone, Debug, Default)]
+pub struct Loop {
+    pub id: Option<LoopId>,
+    pub name: String,
+    pub repository: String,
+    pub backlog: String,
+    pub seq: Seq,
+    pub epoch: Epoch,
+    pub policy: Policy,
+    pub agent: String,
+    pub git: bool,
+    pub run: Run,
+    pub tasks: Tasks,
+    /// The iteration under way. One at a time for now; what it may do is in its stage.
+    pub open: Option<OpenIteration>,
+    pub iterations: Iteration,
+    pub questions: BTreeMap<QuestionId, OpenQuestion>,
+    pub next_question: u32,
+    /// Questions that follow from what happened and are still to be put.
+    pub to_ask: VecDeque<(Option<TaskId>, Question)>,
+    /// Tasks that used up their attempts and are still to be failed.
+    pub to_fail: VecDeque<(TaskId, String)>,
+    pub paused: bool,
+    pub backlog_broken: Option<String>,
+    /// Whose unfinished work lies in the workspace.
+    pub workspace: Workspace,
+    /// An attempt ended with changes that are not under a ref yet.
+    pub unkept: Option<(TaskId, Iteration)>,
+    pub user_changes: Option<String>,
+    pub usage: Usage,
+    pub recent: VecDeque<EndedIteration>,
+    pub last_at: Option<Timestamp>,
+    /// Tasks whose status in the file is not what it should be.
+    pub status_due: BTreeSet<TaskId>,
+}
+
+/// Counters of the run under way; a new run starts with fresh ones.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    pub number: u32,
+    pub active: bool,
+    pub started_at: Option<Timestamp>,
+    /// Time spent running, downtime after a crash left out.
+    pub active_ms: u64,
+    pub iterations: u32,
+    pub completed: u32,
+    pub consecutive_errors: u32,
+    pub without_progress: u32,
+    pub usage: Usage,
+    pub stop_requested: Option<String>,
+    pub ended: Option<(EndReason, String)>,
+    /// Failed or blocking tasks a person was asked about in this run.
+    pub asked_about: BTreeSet<TaskId>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Workspace {
+    /// The last good commit.
+    #[default]
+    Clean,
+    /// The last good commit and the unfinished work of this task.
+    Holds(TaskId),
+}
+
+#[derive(Clone, Debug)]
+pub struct OpenQuestion {
+    pub task: Option<TaskId>,
+    pub question: Question,
+    pub raised_at: Timestamp,
+}
+
+#[derive(Clone, Debug)]
+pub struct OpenIteration {
+    pub iteration: Iteration,
+    pub task: TaskId,
+    pub attempt: Attempt,
+    pub base: Option<String>,
+    pub carried: Option<String>,
+    pub started_at: Timestamp,
+    pub stage: Stage,
+    pub claim: Option<Claim>,
+    pub asked: Vec<Question>,
+    pub error: Option<Failure>,
+    pub exit: Option<Exit>,
+    pub message: String,
+    pub tree_taken: bool,
+    pub evidence: Vec<Evidence>,
+    pub inspection: Option<Inspection>,
+    pub flags: Vec<Flag>,
+    /// How often a hook changed the tree of this attempt.
+    pub altered: u32,
+    pub usage: Option<Usage>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The agent runs.
+    Agent,
+    /// The agent is gone; evidence is gathered.
+    Judging,
+    /// Accepted; to be written to the backlog and committed.
+    Landing { verified: bool },
+}
+
+#[derive(Clone, Debug)]
+pub struct Inspection {
+    pub changed_total: u32,
+    pub digest: String,
+}
+
+#[derive(Clone, Debug)]
+pub struct EndedIteration {
+    pub iteration: Iteration,
+    pub task: TaskId,
+    pub attempt: Attempt,
+    pub started_at: Timestamp,
+    pub ended_at: Timestamp,
+    pub outcome: String,
+    pub usage: Option<Usage>,
+}
+
+impl Loop {
+    /// The loop after the whole of a journal.
+    pub fn fold<'a>(journal: impl IntoIterator<Item = &'a Envelope>) -> Self {
+        let mut state = Self::default();
+        for envelope in journal {
+            state.apply(envelope);
+        }
+        state
+    }
+
+    /// Takes one event in.
+    pub fn apply(&mut self, envelope: &Envelope) {
+        let at = envelope.at;
+        self.seq = envelope.seq;
+        self.epoch = envelope.epoch;
+        self.count_time(at, &envelope.event);
+        match &envelope.event {
+            Event::LoopCreated { loop_id, name, repository, backlog } => {
+                self.id = Some(*loop_id);
+                self.name.clone_from(name);
+                self.repository.clone_from(repository);
+                self.backlog.clone_from(backlog);
+            }
+            Event::RunStarted { run, policy, agent, git, version: _ } => {
+                self.run = Run { number: *run, active: true, started_at: Some(at), ..Run::default() };
+                self.adopt_policy(policy, agent);
+                self.git = *git;
+                self.paused = false;
+            }
+            Event::RunResumed { run: _, policy, agent } => {
+                self.adopt_policy(policy, agent);
+                self.run.stop_requested = None;
+            }
+            Event::BacklogRead { added, changed, removed, order, revision: _ } => {
+                self.backlog_broken = None;
+                self.read_backlog(added, changed, removed, order.as_deref(), at);
+            }
+            Event::BacklogBroken { message } => self.backlog_broken = Some(message.clone()),
+            Event::StatusWritten { task, status } => {
+                if let Some(slot) = self.tasks.slot(task) {
+                    self.tasks.entries[slot].spec.status = *status;
+                    self.note_status_due(slot);
+                }
+            }
+            Event::IterationStarted { iteration, task, attempt, base, carried, .. } => {
+                self.start_iteration(*iteration, task, *attempt, base, carried, at);
+            }
+            Event::AgentEnded { message, usage, claim, questions, error, exit, flags, .. } => {
+                self.add_usage(*usage);
+                if let Some(open) = &mut self.open {
+                    open.stage = Stage::Judging;
+                    open.message.clone_from(&message.excerpt);
+                    open.usage = *usage;
+                    open.claim.clone_from(claim);
+                    open.asked.clone_from(questions);
+                    open.error.clone_from(error);
+                    open.exit = Some(*exit);
+                    open.flags.extend(flags.iter().cloned());
+                }
+            }
+            Event::TreeTaken { flags, .. } => {
+                if let Some(open) = &mut self.open {
+                    open.tree_taken = true;
+                    open.flags.extend(flags.iter().cloned());
+                }
+            }
+            Event::TreeAltered { .. } => {
+                if let Some(open) = &mut self.open {
+                    open.stage = Stage::Judging;
+                    open.altered += 1;
+                    open.evidence.clear();
+                    open.inspection = None;
+                }
+            }
+            Event::EvidenceGathered { evidence, .. } => {
+                if let Some(open) = &mut self.open {
+                    open.evidence.push(evidence.clone());
+                }
+            }
+            Event::WorkInspected { changed_total, digest, flags, .. } => {
+                if let Some(open) = &mut self.open {
+                    open.inspection =
+                        Some(Inspection { changed_total: *changed_total, digest: digest.clone() });
+                    open.flags.extend(flags.iter().cloned());
+                }
+            }
+            Event::Judged { verdict, .. } => self.judge(verdict, at),
+            Event::WorkKept { task, commit, .. } => {
+                if let Some(slot) = self.tasks.slot(task) {
+                    self.tasks.entries[slot].kept = Some(commit.clone());
+                }
+                self.unkept = None;
+                self.workspace = Workspace::Holds(task.clone());
+            }
+            Event::WorkspaceReset { .. } => {
+                self.workspace = Workspace::Clean;
+                self.unkept = None;
+            }
+            Event::TaskCompleted { task, verified, attempt, .. } => {
+                self.complete(task, *attempt, *verified, at);
+            }
+            Event::CommitRefused { output, .. } => self.refuse_commit(&output.excerpt, at),
+            Event::TaskFailed { task, reason } => {
+                self.to_fail.retain(|(failing, _)| failing != task);
+                self.set_state(task, TaskState::Failed { reason: reason.clone() }, at);
+                self.ask_about_failed(task, reason);
+            }
+            Event::TaskSkipped { task, .. } => self.settle_by_person(task, TaskState::Skipped, at),
+            Event::TaskReopened { task, .. } => self.reopen(task, at),
+            Event::StatusSet { task, status, .. } => match status {
+                FileStatus::Open => self.reopen(task, at),
+                FileStatus::Done => self.settle_by_person(task, TaskState::Done { verified: false }, at),
+                FileStatus::Failed => {
+                    let reason = "set by a person".to_owned();
+                    self.settle_by_person(task, TaskState::Failed { reason }, at);
+                }
+                FileStatus::Skipped => self.settle_by_person(task, TaskState::Skipped, at),
+            },
+            Event::StatusPutBack { .. } | Event::Noticed { .. } => {}
+            Event::QuestionRaised { id, task, question } => self.raise(*id, task, question, at),
+            Event::QuestionAnswered { id, answer, .. } => self.answer(*id, answer, at),
+            Event::Paused { .. } => self.paused = true,
+            Event::Resumed { .. } => self.paused = false,
+            Event::StopRequested { by } => self.run.stop_requested = Some(by.clone()),
+            Event::Interrupted { .. } => self.interrupt(at),
+            Event::UserChangesSetAside { commit, .. } => self.user_changes = Some(commit.clone()),
+            Event::UserChangesPutBack { .. } => self.user_changes = None,
+            Event::RunEnded { reason, detail, .. } => {
+                self.run.active = false;
+                self.run.ended = Some((*reason, detail.clone()));
+            }
+        }
+    }
+
+    /// Milliseconds the run has been at work, up to `now`.
+    pub fn active_ms(&self, now: Timestamp) -> u64 {
+        let since = self.last_at.map_or(0, |last| millis_between(last, now));
+        self.run.active_ms + if self.run.active { since } else { 0 }
+    }
+
+    pub fn task(&self, id: &TaskId) -> Option<&TaskEntry> {
+        self.tasks.get(id)
+    }
+
+    fn count_time(&mut self, at: Timestamp, event: &Event) {
+        if self.run.active && !matches!(event, Event::RunResumed { .. } | Event::RunStarted { .. }) {
+            self.run.active_ms += self.last_at.map_or(0, |last| millis_between(last, at));
+        }
+        self.last_at = Some(self.last_at.map_or(at, |last| last.max(at)));
+    }
+
+    fn adopt_policy(&mut self, policy: &Policy, agent: &str) {
+        self.policy = policy.clone();
+        agent.clone_into(&mut self.agent);
+        if self.tasks.selection != policy.selection {
+            self.tasks.selection = policy.selection;
+            self.tasks.rebuild(self.last_at.unwrap_or_default());
+        }
+    }
+
+    fn read_backlog(
+        &mut self,
+        added: &[Task],
+        changed: &[Task],
+        removed: &[TaskId],
+        order: Option<&[TaskId]>,
+        at: Timestamp,
+    ) {
+        for task in added.iter().chain(changed) {
+            self.tasks.upsert(task);
+        }
+        for id in removed {
+            self.tasks.remove(id);
+        }
+        if let Some(order) = order {
+            self.tasks.reorder(order);
+        }
+        self.tasks.rebuild(at);
+        for task in added.iter().chain(changed) {
+            if let Some(slot) = self.tasks.slot(&task.id) {
+                self.note_status_due(slot);
+            }
+        }
+    }
+
+    fn start_iteration(
+        &mut self,
+        iteration: Iteration,
+        task: &TaskId,
+        attempt: Attempt,
+        base: &Option<String>,
+        carried: &Option<String>,
+        at: Timestamp,
+    ) {
+        self.iterations = iteration;
+        self.run.iterations += 1;
+        self.workspace = if carried.is_some() { Workspace::Holds(task.clone()) } else { Workspace::Clean };
+        self.set_state(task, TaskState::Running, at);
+        self.open = Some(OpenIteration {
+            iteration,
+            task: task.clone(),
+            attempt,
+            base: base.clone(),
+            carried: carried.clone(),
+            started_at: at,
+            stage: Stage::Agent,
+            claim: None,
+            asked: Vec::new(),
+            error: None,
+            exit: None,
+            message: String::new(),
+            tree_taken: false,
+            evidence: Vec::new(),
+            inspection: None,
+            flags: Vec::new(),
+            altered: 0,
+            usage: None,
+        });
+    }
+
+    fn add_usage(&mut self, usage: Option<Usage>) {
+        if let Some(usage) = usage {
+            self.usage += usage;
+            self.run.usage += usage;
+        }
+    }
+
+    fn judge(&mut self, verdict: &Verdict, at: Timestamp) {
+        if let Verdict::Accepted { verified } = verdict {
+            if let Some(open) = &mut self.open {
+                open.stage = Stage::Landing { verified: *verified };
+            }
+            return;
+        }
+        let Some(open) = self.open.take() else { return };
+        let changed = open.inspection.as_ref().is_some_and(|seen| seen.changed_total > 0);
+        if changed && self.git {
+            self.unkept = Some((open.task.clone(), open.iteration));
+        }
+        self.count_progress(&open);
+        self.remember_ended(&open, verdict_name(verdict), at);
+        let entry_limit = self.policy.limits.stuck_threshold;
+        let Some(slot) = self.tasks.slot(&open.task) else { return };
+        self.tasks.note_attempt(slot, at, !matches!(verdict, Verdict::Asked | Verdict::Held { .. }));
+        let entry = &mut self.tasks.entries[slot];
+        entry.attempts = open.attempt;
+        if !changed {
+            entry.kept = None;
+        }
+        entry.remember(AttemptMemory {
+            attempt: open.attempt,
+            outcome: verdict_name(verdict).to_owned(),
+            feedback: feedback(verdict, &open),
+        });
+        let stuck = match verdict {
+            Verdict::Errored { failure } => entry.count_error(&failure.signature, entry_limit),
+            Verdict::Refuted { .. } | Verdict::Unclaimed | Verdict::Asked | Verdict::Held { .. } => {
+                entry.error_streak = None;
+                false
+            }
+            Verdict::Accepted { .. } => false,
+        };
+        self.set_state(&open.task, TaskState::Open, at);
+        if !stuck {
+            self.note_exhausted(&open.task, verdict_name(verdict));
+        }
+        match verdict {
+            Verdict::Errored { failure } if stuck => {
+                self.run.consecutive_errors = 0;
+                self.run.without_progress = 0;
+                self.to_ask
+                    .push_back((Some(open.task.clone()), repeated_error(&open.task, failure, entry_limit)));
+            }
+            Verdict::Errored { .. } => {
+                self.run.consecutive_errors += 1;
+                self.delay_after_error(&open.task, at);
+            }
+            Verdict::Asked => {
+                self.run.consecutive_errors = 0;
+                for question in &open.asked {
+                    self.to_ask.push_back((Some(open.task.clone()), question.clone()));
+                }
+            }
+            Verdict::Held { reasons } => {
+                self.run.consecutive_errors = 0;
+                self.to_ask.push_back((Some(open.task.clone()), flagged(&open.task, reasons)));
+            }
+            Verdict::Refuted { .. } | Verdict::Unclaimed | Verdict::Accepted { .. } => {
+                self.run.consecutive_errors = 0;
+            }
+        }
+    }
+
+    /// No progress means neither a completion nor a change of the tree.
+    fn count_progress(&mut self, open: &OpenIteration) {
+        let Some(slot) = self.tasks.slot(&open.task) else { return };
+        let entry = &mut self.tasks.entries[slot];
+        let digest = open.inspection.as_ref().map(|seen| seen.digest.clone());
+        let changed = match (&digest, &entry.last_digest) {
+            (Some(now), Some(before)) => now != before,
+            (Some(_), None) => open.inspection.as_ref().is_some_and(|seen| seen.changed_total > 0),
+            (None, _) => false,
+        };
+        entry.last_digest = digest;
+        if changed {
+            self.run.without_progress = 0;
+        } else {
+            self.run.without_progress += 1;
+        }
+    }
+
+    fn delay_after_error(&mut self, task: &TaskId, at: Timestamp) {
+        let Some(slot) = self.tasks.slot(task) else { return };
+        let retry = &self.policy.retry;
+        let doublings = self.tasks.entries[slot].failures.saturating_sub(1).min(20);
+        let wait = retry.backoff.0.saturating_mul(1 << doublings).min(retry.backoff_max.0);
+        if wait > 0 {
+            let until = add_millis(at, wait);
+            self.tasks.delay(slot, until);
+        }
+    }
+
+    fn complete(&mut self, task: &TaskId, attempt: Attempt, verified: bool, at: Timestamp) {
+        if let Some(open) = self.open.take() {
+            self.remember_ended(&open, "completed", at);
+        }
+        self.run.completed += 1;
+        self.run.consecutive_errors = 0;
+        self.run.without_progress = 0;
+        self.workspace = Workspace::Clean;
+        self.unkept = None;
+        if let Some(slot) = self.tasks.slot(task) {
+            let entry = &mut self.tasks.entries[slot];
+            entry.attempts = attempt;
+            entry.forget_failures();
+            entry.kept = None;
+        }
+        self.set_state(task, TaskState::Done { verified }, at);
+    }
+
+    fn refuse_commit(&mut self, output: &str, at: Timestamp) {
+        let Some(open) = self.open.take() else { return };
+        self.unkept = Some((open.task.clone(), open.iteration));
+        self.run.consecutive_errors = 0;
+        self.count_progress(&open);
+        self.remember_ended(&open, "commit refused", at);
+        if let Some(slot) = self.tasks.slot(&open.task) {
+            self.tasks.note_attempt(slot, at, true);
+            let entry = &mut self.tasks.entries[slot];
+            entry.attempts = open.attempt;
+            entry.error_streak = None;
+            entry.remember(AttemptMemory {
+                attempt: open.attempt,
+                outcome: "commit refused".to_owned(),
+                feedback: format!("The checks passed, but a git hook refused the commit:\n{output}"),
+            });
+        }
+        self.set_state(&open.task, TaskState::Open, at);
+        self.note_exhausted(&open.task, "commit refused");
+    }
+
+    fn note_exhausted(&mut self, task: &TaskId, outcome: &str) {
+        let Some(entry) = self.tasks.get(task) else { return };
+        if entry.failures > entry.max_retries(&self.policy) {
+            let reason = format!("{} attempts, the last: {outcome}", entry.failures);
+            self.to_fail.push_back((task.clone(), reason));
+        }
+    }
+
+    fn interrupt(&mut self, at: Timestamp) {
+        let Some(open) = self.open.take() else { return };
+        self.iterations = open.iteration - 1;
+        self.run.iterations = self.run.iterations.saturating_sub(1);
+        self.set_state(&open.task, TaskState::Open, at);
+    }
+
+    fn remember_ended(&mut self, open: &OpenIteration, outcome: &str, at: Timestamp) {
+        if self.recent.len() == RECENT_ITERATIONS {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(EndedIteration {
+            iteration: open.iteration,
+            task: open.task.clone(),
+            attempt: open.attempt,
+            started_at: open.started_at,
+            ended_at: at,
+            outcome: outcome.to_owned(),
+            usage: open.usage,
+        });
+    }
+
+    fn ask_about_failed(&mut self, task: &TaskId, reason: &str) {
+        if self.run.asked_about.insert(task.clone()) {
+            let waiting = self.tasks.waiting_on(task);
+            self.to_ask.push_back((Some(task.clone()), failed_question(task, reason, &waiting)));
+        }
+    }
+
+    fn raise(&mut self, id: QuestionId, task: &Option<TaskId>, question: &Question, at: Timestamp) {
+        self.next_question = self.next_question.max(id.0);
+        if self.to_ask.front().is_some_and(|(of, asked)| of == task && asked == question) {
+            self.to_ask.pop_front();
+        }
+        self.questions
+            .insert(id, OpenQuestion { task: task.clone(), question: question.clone(), raised_at: at });
+        if let Some(task) = task {
+            match question.kind {
+                QuestionKind::Stuck
+                | QuestionKind::Deviation
+                | QuestionKind::Repeated
+                | QuestionKind::Flagged => self.set_state(task, TaskState::Parked(id), at),
+                QuestionKind::Failed | QuestionKind::Blocked => {
+                    self.run.asked_about.insert(task.clone());
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, id: QuestionId, answer: &Answer, at: Timestamp) {
+        let Some(asked) = self.questions.remove(&id) else { return };
+        let meaning = meaning(&asked.question, answer);
+        if meaning == Meaning::Abort {
+            self.run.stop_requested = Some(format!("answer to {id}"));
+        }
+        let Some(task) = asked.task else { return };
+        match meaning {
+            Meaning::Guide(text) => {
+                if let Some(slot) = self.tasks.slot(&task) {
+                    self.tasks.entries[slot].guidance.push(text);
+                }
+                self.reopen(&task, at);
+            }
+            Meaning::Approve => {
+                if let Some(slot) = self.tasks.slot(&task) {
+                    self.tasks.entries[slot].approved = true;
+                }
+                self.reopen(&task, at);
+            }
+            Meaning::Retry => self.reopen(&task, at),
+            Meaning::Skip => self.settle_by_person(&task, TaskState::Skipped, at),
+            Meaning::SkipDependents => {
+                for waiting in self.tasks.waiting_on(&task) {
+                    self.settle_by_person(&waiting, TaskState::Skipped, at);
+                }
+            }
+            Meaning::Abort => {
+                if matches!(self.tasks.get(&task).map(|entry| &entry.state), Some(TaskState::Parked(_))) {
+                    self.set_state(&task, TaskState::Open, at);
+                }
+            }
+        }
+    }
+
+    fn reopen(&mut self, task: &TaskId, at: Timestamp) {
+        let Some(slot) = self.tasks.slot(task) else { return };
+        if self.tasks.entries[slot].state == TaskState::Running {
+            return;
+        }
+        self.close_questions_of(task);
+        self.run.asked_about.remove(task);
+        self.run.consecutive_errors = 0;
+        self.run.without_progress = 0;
+        self.tasks.undelay(slot);
+        self.tasks.entries[slot].forget_failures();
+        self.set_state(task, TaskState::Open, at);
+    }
+
+    fn settle_by_person(&mut self, task: &TaskId, state: TaskState, at: Timestamp) {
+        self.close_questions_of(task);
+        self.set_state(task, state, at);
+    }
+
+    fn close_questions_of(&mut self, task: &TaskId) {
+        self.to_fail.retain(|(failing, _)| failing != task);
+        self.questions.retain(|_, asked| asked.task.as_ref() != Some(task));
+        self.to_ask.retain(|(of, _)| of.as_ref() != Some(task));
+    }
+
+    fn set_state(&mut self, task: &TaskId, state: TaskState, at: Timestamp) {
+        if let Some(slot) = self.tasks.slot(task) {
+            self.tasks.set_state(slot, state, at);
+            self.note_status_due(slot);
+        }
+    }
+
+    fn note_status_due(&mut self, slot: usize) {
+        let entry = &self.tasks.entries[slot];
+        if !entry.is_removed() && entry.state.file_status() != entry.spec.status {
+            self.status_due.insert(entry.spec.id.clone());
+        } else {
+            self.status_due.remove(&entry.spec.id);
+        }
+    }
+}
+
+pub fn verdict_name(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Accepted { .. } => "accepted",
+        Verdict::Refuted { .. } => "claim refuted",
+        Verdict::Unclaimed => "no claim",
+        Verdict::Errored { .. } => "error",
+        Verdict::Asked => "asked a question",
+        Verdict::Held { .. } => "held for a person",
+    }
+}
+
+fn feedback(verdict: &Verdict, open: &OpenIteration) -> String {
+    match verdict {
+        Verdict::Accepted { .. } => String::new(),
+        Verdict::Refuted { reasons } | Verdict::Held { reasons } => reasons.join("\n\n"),
+        Verdict::Unclaimed => {
+            format!("It ended without claiming to be done. Its last words:\n{}", open.message)
+        }
+        Verdict::Errored { failure } => failure.message.clone(),
+        Verdict::Asked => open.asked.iter().map(|question| format!("Asked: {}", question.summary)).collect(),
+    }
+}
+
+fn millis_between(from: Timestamp, to: Timestamp) -> u64 {
+    u64::try_from(to.as_millisecond() - from.as_millisecond()).unwrap_or(0)
+}
+
+/// A moment later by so many milliseconds; the end of time at the latest.
+pub fn add_millis(at: Timestamp, millis: u64) -> Timestamp {
+    let millis = i64::try_from(millis).unwrap_or(i64::MAX);
+    Timestamp::from_millisecond(at.as_millisecond().saturating_add(millis)).unwrap_or(Timestamp::MAX)
+}

@@ -1,0 +1,426 @@
+//! The table of all tasks ever seen, with what is known of each and the queue of those that can
+//! start, kept up to date with every change of state.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use jiff::Timestamp;
+
+use crate::ids::{Attempt, QuestionId, TaskId};
+use crate::policy::Policy;
+use crate::schedule::{Rank, ReadyQueue, fixed_score};
+use crate::task::{FileStatus, Selection, Task};
+
+/// How many past attempts of a task are remembered for its next prompt.
+const REMEMBERED_ATTEMPTS: usize = 5;
+
+/// All tasks ever seen, with what is known of each, and the queue of those that can start.
+#[derive(Clone, Debug, Default)]
+pub struct Tasks {
+    pub(crate) entries: Vec<TaskEntry>,
+    by_id: HashMap<TaskId, usize>,
+    /// Who waits directly on a task.
+    dependents: Vec<Vec<usize>>,
+    ready: ReadyQueue,
+    /// How many tasks of each phase are neither done nor skipped.
+    unsettled: BTreeMap<u32, usize>,
+    delayed: BTreeSet<(Timestamp, usize)>,
+    counts: Counts,
+    pub(crate) selection: Selection,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub total: usize,
+    pub done: usize,
+    pub unverified: usize,
+    pub failed: usize,
+    pub skipped: usize,
+    pub parked: usize,
+    pub running: usize,
+}
+
+impl Counts {
+    pub fn open(&self) -> usize {
+        self.total - self.done - self.failed - self.skipped - self.parked - self.running
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct TaskEntry {
+    pub spec: Task,
+    pub state: TaskState,
+    /// Attempts that ended (interruptions left out).
+    pub attempts: Attempt,
+    /// Attempts that failed since the task was last opened.
+    pub failures: u32,
+    pub history: VecDeque<AttemptMemory>,
+    pub guidance: Vec<String>,
+    pub error_streak: Option<(String, u32)>,
+    pub not_before: Option<Timestamp>,
+    pub last_attempt: Option<i64>,
+    /// Commit with the unfinished work of the last attempt.
+    pub kept: Option<String>,
+    pub last_digest: Option<String>,
+    /// A person approved what was flagged.
+    pub approved: bool,
+    position: u32,
+    unmet: usize,
+    removed: bool,
+    rank: Option<Rank>,
+}
+
+/// What the next attempt should know of an earlier one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttemptMemory {
+    pub attempt: Attempt,
+    pub outcome: String,
+    pub feedback: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TaskState {
+    Open,
+    Running,
+    Parked(QuestionId),
+    Done { verified: bool },
+    Failed { reason: String },
+    Skipped,
+}
+
+impl TaskState {
+    /// The word users see.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Running => "running",
+            Self::Parked(_) => "parked",
+            Self::Done { .. } => "done",
+            Self::Failed { .. } => "failed",
+            Self::Skipped => "skipped",
+        }
+    }
+
+    /// What the backlog file should say of a task in this state.
+    pub fn file_status(&self) -> FileStatus {
+        match self {
+            Self::Open | Self::Running | Self::Parked(_) => FileStatus::Open,
+            Self::Done { .. } => FileStatus::Done,
+            Self::Failed { .. } => FileStatus::Failed,
+            Self::Skipped => FileStatus::Skipped,
+        }
+    }
+}
+
+impl Tasks {
+    pub fn get(&self, id: &TaskId) -> Option<&TaskEntry> {
+        self.slot(id).map(|slot| &self.entries[slot])
+    }
+
+    /// All tasks of the backlog, in file order.
+    pub fn iter(&self) -> impl Iterator<Item = &TaskEntry> {
+        let mut slots: Vec<usize> =
+            (0..self.entries.len()).filter(|&slot| !self.entries[slot].removed).collect();
+        slots.sort_by_key(|&slot| self.entries[slot].position);
+        slots.into_iter().map(|slot| &self.entries[slot])
+    }
+
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The task to work on next, if one can start now.
+    pub fn next(&self, now: Timestamp) -> Option<&TaskEntry> {
+        let phase = *self.unsettled.keys().next()?;
+        let slot = self.ready.best(
+            phase,
+            now.as_second(),
+            |slot| self.entries[slot].rank.unwrap_or_else(|| self.rank(slot)),
+            |slot| self.entries[slot].not_before.is_none_or(|until| until <= now),
+        )?;
+        Some(&self.entries[slot])
+    }
+
+    /// When the next task that waits after an error may start.
+    pub fn next_delayed(&self, now: Timestamp) -> Option<(Timestamp, &TaskEntry)> {
+        let phase = *self.unsettled.keys().next()?;
+        self.delayed
+            .iter()
+            .find(|(until, slot)| *until > now && self.entries[*slot].spec.phase == phase)
+            .map(|(until, slot)| (*until, &self.entries[*slot]))
+    }
+
+    /// Tasks that cannot start, directly or through others, as long as this one is not done.
+    pub fn waiting_on(&self, id: &TaskId) -> Vec<TaskId> {
+        let Some(slot) = self.slot(id) else { return Vec::new() };
+        let mut seen = BTreeSet::new();
+        let mut todo = vec![slot];
+        while let Some(slot) = todo.pop() {
+            for &dependent in &self.dependents[slot] {
+                let entry = &self.entries[dependent];
+                if entry.state == TaskState::Open
+                    && !entry.removed
+                    && seen.insert((entry.position, dependent))
+                {
+                    todo.push(dependent);
+                }
+            }
+        }
+        seen.into_iter().map(|(_, slot)| self.entries[slot].spec.id.clone()).collect()
+    }
+
+    /// The lowest phase with work left in it.
+    pub fn current_phase(&self) -> Option<u32> {
+        self.unsettled.keys().next().copied()
+    }
+
+    /// Skipped and failed tasks that others wait on, in file order.
+    pub fn blockers(&self) -> Vec<&TaskEntry> {
+        self.iter()
+            .filter(|entry| match entry.state {
+                TaskState::Failed { .. } => true,
+                TaskState::Skipped => !self.waiting_on(&entry.spec.id).is_empty(),
+                TaskState::Open | TaskState::Running | TaskState::Parked(_) | TaskState::Done { .. } => false,
+            })
+            .collect()
+    }
+
+    pub(crate) fn slot(&self, id: &TaskId) -> Option<usize> {
+        self.by_id.get(id).copied()
+    }
+
+    pub(crate) fn upsert(&mut self, task: &Task) {
+        match self.slot(&task.id) {
+            Some(slot) => {
+                let entry = &mut self.entries[slot];
+                let by_person = task.status != entry.spec.status || entry.removed;
+                entry.spec = task.clone();
+                entry.removed = false;
+                if by_person && entry.state != TaskState::Running {
+                    entry.state = state_from_file(task);
+                    entry.forget_failures();
+                }
+            }
+            None => {
+                self.by_id.insert(task.id.clone(), self.entries.len());
+                self.entries
+                    .push(TaskEntry::new(task, u32::try_from(self.entries.len()).unwrap_or(u32::MAX)));
+            }
+        }
+    }
+
+    pub(crate) fn remove(&mut self, id: &TaskId) {
+        if let Some(slot) = self.slot(id) {
+            self.entries[slot].removed = true;
+        }
+    }
+
+    pub(crate) fn reorder(&mut self, order: &[TaskId]) {
+        for (position, id) in order.iter().enumerate() {
+            if let Some(slot) = self.slot(id) {
+                self.entries[slot].position = u32::try_from(position).unwrap_or(u32::MAX);
+            }
+        }
+    }
+
+    /// Derives everything that hangs on dependencies anew; only after the backlog itself changed.
+    pub(crate) fn rebuild(&mut self, at: Timestamp) {
+        self.dependents = vec![Vec::new(); self.entries.len()];
+        self.ready = ReadyQueue::default();
+        self.unsettled.clear();
+        self.delayed.clear();
+        self.counts = Counts::default();
+        for slot in 0..self.entries.len() {
+            let dependencies: Vec<usize> =
+                self.entries[slot].spec.depends_on.iter().filter_map(|id| self.slot(id)).collect();
+            for &dependency in &dependencies {
+                if !self.entries[slot].removed {
+                    self.dependents[dependency].push(slot);
+                }
+            }
+            let unmet =
+                dependencies.iter().filter(|&&dependency| !self.entries[dependency].is_done()).count();
+            self.entries[slot].unmet = unmet;
+            self.entries[slot].rank = None;
+        }
+        for slot in 0..self.entries.len() {
+            if !self.entries[slot].removed {
+                self.count(slot, 1);
+                self.enqueue(slot, at);
+                if let Some(until) = self.entries[slot].not_before {
+                    self.delayed.insert((until, slot));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn set_state(&mut self, slot: usize, state: TaskState, at: Timestamp) {
+        let was_done = self.entries[slot].is_done();
+        self.dequeue(slot);
+        self.count(slot, -1);
+        self.entries[slot].state = state;
+        self.count(slot, 1);
+        self.enqueue(slot, at);
+        let is_done = self.entries[slot].is_done();
+        if was_done != is_done {
+            for dependent in self.dependents[slot].clone() {
+                self.dequeue(dependent);
+                let entry = &mut self.entries[dependent];
+                entry.unmet = if is_done { entry.unmet.saturating_sub(1) } else { entry.unmet + 1 };
+                self.enqueue(dependent, at);
+            }
+        }
+    }
+
+    pub(crate) fn note_attempt(&mut self, slot: usize, at: Timestamp, failed: bool) {
+        self.dequeue(slot);
+        let entry = &mut self.entries[slot];
+        entry.last_attempt = Some(at.as_second());
+        if failed {
+            entry.failures += 1;
+        }
+        self.enqueue(slot, at);
+    }
+
+    pub(crate) fn delay(&mut self, slot: usize, until: Timestamp) {
+        self.undelay(slot);
+        self.entries[slot].not_before = Some(until);
+        self.delayed.insert((until, slot));
+    }
+
+    pub(crate) fn undelay(&mut self, slot: usize) {
+        if let Some(until) = self.entries[slot].not_before.take() {
+            self.delayed.remove(&(until, slot));
+        }
+    }
+
+    fn enqueue(&mut self, slot: usize, at: Timestamp) {
+        let entry = &self.entries[slot];
+        if entry.state != TaskState::Open || entry.unmet > 0 || entry.removed {
+            return;
+        }
+        let rank = self.rank(slot);
+        self.entries[slot].rank = Some(rank);
+        self.ready.insert(slot, &rank, at.as_second());
+    }
+
+    fn dequeue(&mut self, slot: usize) {
+        if let Some(rank) = self.entries[slot].rank.take() {
+            self.ready.remove(slot, &rank);
+        }
+    }
+
+    fn rank(&self, slot: usize) -> Rank {
+        let entry = &self.entries[slot];
+        let (fixed, last_attempt) = match self.selection {
+            Selection::FileOrder => (0, None),
+            Selection::Score => {
+                let failures = entry.spec.failed_attempts.max(entry.failures);
+                let fan_out = self.dependents[slot].len();
+                let fixed = fixed_score(entry.spec.priority, entry.spec.complexity, fan_out, failures);
+                (fixed, entry.last_attempt.or(entry.spec.last_attempt_at))
+            }
+        };
+        Rank { phase: entry.spec.phase, fixed, last_attempt, position: entry.position }
+    }
+
+    fn count(&mut self, slot: usize, by: isize) {
+        let entry = &self.entries[slot];
+        if entry.removed {
+            return;
+        }
+        let counts = &mut self.counts;
+        let add = |n: &mut usize| *n = n.saturating_add_signed(by);
+        add(&mut counts.total);
+        match &entry.state {
+            TaskState::Open => {}
+            TaskState::Running => add(&mut counts.running),
+            TaskState::Parked(_) => add(&mut counts.parked),
+            TaskState::Done { verified } => {
+                add(&mut counts.done);
+                if !verified && entry.attempts > 0 {
+                    add(&mut counts.unverified);
+                }
+            }
+            TaskState::Failed { .. } => add(&mut counts.failed),
+            TaskState::Skipped => add(&mut counts.skipped),
+        }
+        if !matches!(entry.state, TaskState::Done { .. } | TaskState::Skipped) {
+            let left = self.unsettled.entry(entry.spec.phase).or_default();
+            *left = left.saturating_add_signed(by);
+            if *left == 0 {
+                self.unsettled.remove(&entry.spec.phase);
+            }
+        }
+    }
+}
+
+impl TaskEntry {
+    fn new(task: &Task, position: u32) -> Self {
+        Self {
+            spec: task.clone(),
+            state: state_from_file(task),
+            attempts: 0,
+            failures: 0,
+            history: VecDeque::new(),
+            guidance: Vec::new(),
+            error_streak: None,
+            not_before: None,
+            last_attempt: None,
+            kept: None,
+            last_digest: None,
+            approved: false,
+            position,
+            unmet: 0,
+            removed: false,
+            rank: None,
+        }
+    }
+
+    pub fn is_done(&self) -> bool {
+        matches!(self.state, TaskState::Done { .. })
+    }
+
+    /// Is the task no longer in the backlog?
+    pub fn is_removed(&self) -> bool {
+        self.removed
+    }
+
+    /// Attempts allowed after the first one.
+    pub fn max_retries(&self, policy: &Policy) -> u32 {
+        self.spec.max_retries.unwrap_or(policy.retry.max_retries)
+    }
+
+    pub(crate) fn remember(&mut self, memory: AttemptMemory) {
+        if self.history.len() == REMEMBERED_ATTEMPTS {
+            self.history.pop_front();
+        }
+        self.history.push_back(memory);
+    }
+
+    /// Counts an error; true when the same one came often enough to ask, which clears the streak.
+    pub(crate) fn count_error(&mut self, signature: &str, threshold: u32) -> bool {
+        let count = match self.error_streak.take() {
+            Some((same, count)) if same == signature => count + 1,
+            Some(_) | None => 1,
+        };
+        if threshold > 0 && count >= threshold {
+            return true;
+        }
+        self.error_streak = Some((signature.to_owned(), count));
+        false
+    }
+
+    pub(crate) fn forget_failures(&mut self) {
+        self.failures = 0;
+        self.error_streak = None;
+    }
+}
+
+fn state_from_file(task: &Task) -> TaskState {
+    match task.status {
+        FileStatus::Open => TaskState::Open,
+        FileStatus::Done => TaskState::Done { verified: false },
+        FileStatus::Failed => TaskState::Failed { reason: "marked failed in the backlog".to_owned() },
+        FileStatus::Skipped => TaskState::Skipped,
+    }
+}
