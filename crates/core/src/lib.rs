@@ -12,6 +12,7 @@ pub mod policy;
 pub mod question;
 pub mod schedule;
 pub mod state;
+pub mod stream;
 pub mod task;
 pub mod tasks;
 pub mod verdict;

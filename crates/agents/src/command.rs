@@ -1,0 +1,139 @@
+//! Any command as agent: it gets the prompt, and its plain standard output is its message.
+
+use wiggum_core::stream::Stream;
+
+use crate::{
+    AgentEvent, Assignment, CommandText, Driver, Finished, Invocation, StreamParser, Tail, Utf8Pieces,
+};
+
+/// How much of a plain command's output counts as its message: more than any agent writes as its
+/// last words, and little enough to keep for every iteration.
+const MESSAGE_LIMIT: usize = 256 * 1024;
+const COMPLAINTS_LIMIT: usize = 16 * 1024;
+
+#[derive(Clone, Debug)]
+pub struct CommandAgent {
+    pub line: String,
+    pub prompt_via: PromptVia,
+}
+
+/// How the prompt reaches the command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PromptVia {
+    #[default]
+    Stdin,
+    /// As its last argument.
+    Argument,
+    /// As a file, whose path is its last argument.
+    File,
+}
+
+impl Driver for CommandAgent {
+    fn describe(&self) -> String {
+        self.line.clone()
+    }
+
+    fn invocation(&self, assignment: &Assignment<'_>) -> Invocation {
+        let (arguments, stdin) = match self.prompt_via {
+            PromptVia::Stdin => (Vec::new(), Some(assignment.prompt.as_bytes().to_vec())),
+            PromptVia::Argument => (vec![assignment.prompt.to_owned()], None),
+            PromptVia::File => (vec![assignment.prompt_file.display().to_string()], None),
+        };
+        Invocation { command: CommandText::Line { line: self.line.clone(), arguments }, stdin }
+    }
+
+    fn parser(&self) -> Box<dyn StreamParser> {
+        Box::new(PlainText {
+            message: Tail::new(MESSAGE_LIMIT),
+            complaints: Tail::new(COMPLAINTS_LIMIT),
+            stdout: Utf8Pieces::default(),
+            stderr: Utf8Pieces::default(),
+        })
+    }
+}
+
+struct PlainText {
+    message: Tail,
+    complaints: Tail,
+    stdout: Utf8Pieces,
+    stderr: Utf8Pieces,
+}
+
+impl StreamParser for PlainText {
+    fn push(&mut self, stream: Stream, bytes: &[u8]) -> Vec<AgentEvent> {
+        let text = match stream {
+            Stream::Stdout => {
+                self.message.push(bytes);
+                self.stdout.push(bytes)
+            }
+            Stream::Stderr => {
+                self.complaints.push(bytes);
+                self.stderr.push(bytes)
+            }
+        };
+        if text.is_empty() { Vec::new() } else { vec![AgentEvent::Output(text)] }
+    }
+
+    fn finish(&mut self) -> Finished {
+        Finished { message: self.message.text(), usage: None, complaints: self.complaints.text() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agent(prompt_via: PromptVia) -> CommandAgent {
+        CommandAgent { line: "my-agent --yes".to_owned(), prompt_via }
+    }
+
+    fn invoke(prompt_via: PromptVia) -> (Vec<String>, Option<Vec<u8>>) {
+        let assignment = Assignment {
+            prompt: "do it",
+            prompt_file: std::path::Path::new("prompt.md"),
+            wiggum: std::path::Path::new("wiggum"),
+        };
+        let invocation = agent(prompt_via).invocation(&assignment);
+        match invocation.command {
+            CommandText::Line { arguments, .. } => (arguments, invocation.stdin),
+            CommandText::Program { .. } => panic!("a command line stays one"),
+        }
+    }
+
+    #[test]
+    fn the_prompt_reaches_the_command_as_configured() {
+        assert_eq!(invoke(PromptVia::Stdin), (vec![], Some(b"do it".to_vec())));
+        assert_eq!(invoke(PromptVia::Argument), (vec!["do it".to_owned()], None));
+        assert_eq!(invoke(PromptVia::File), (vec!["prompt.md".to_owned()], None));
+    }
+
+    #[test]
+    fn standard_output_is_the_message_and_standard_error_is_not() {
+        let mut parser = agent(PromptVia::Stdin).parser();
+        parser.push(Stream::Stdout, b"all ");
+        parser.push(Stream::Stderr, b"oops");
+        parser.push(Stream::Stdout, b"done");
+        let finished = parser.finish();
+        assert_eq!((finished.message.as_str(), finished.complaints.as_str()), ("all done", "oops"));
+    }
+
+    #[test]
+    fn endless_output_keeps_its_end_in_bounded_memory() {
+        let mut parser = agent(PromptVia::Stdin).parser();
+        for _ in 0..100 {
+            parser.push(Stream::Stdout, &[b'x'; 64 * 1024]);
+        }
+        parser.push(Stream::Stdout, b"the end");
+        let message = parser.finish().message;
+        assert!(message.len() <= MESSAGE_LIMIT && message.ends_with("the end"));
+    }
+
+    #[test]
+    fn characters_cut_in_the_middle_come_out_whole() {
+        let mut parser = agent(PromptVia::Stdin).parser();
+        let bytes = "é".as_bytes();
+        assert_eq!(parser.push(Stream::Stdout, &bytes[..1]), vec![]);
+        assert_eq!(parser.push(Stream::Stdout, &bytes[1..]), vec![AgentEvent::Output("é".to_owned())]);
+        assert_eq!(parser.push(Stream::Stdout, b"\xff"), vec![AgentEvent::Output("\u{fffd}".to_owned())]);
+    }
+}
