@@ -82,6 +82,9 @@ pub enum Event {
         /// Commit the workspace stood on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         base: Option<String>,
+        /// Branch the workspace was on; none with a detached HEAD.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        branch: Option<String>,
         /// Commit holding the earlier work this attempt starts from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         carried: Option<String>,

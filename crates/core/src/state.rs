@@ -98,6 +98,7 @@ pub struct OpenIteration {
     pub task: TaskId,
     pub attempt: Attempt,
     pub base: Option<String>,
+    pub branch: Option<String>,
     pub carried: Option<String>,
     pub started_at: Timestamp,
     pub stage: Stage,
@@ -186,8 +187,28 @@ impl Loop {
                     self.note_status_due(slot);
                 }
             }
-            Event::IterationStarted { iteration, task, attempt, base, carried, .. } => {
-                self.start_iteration(*iteration, task, *attempt, base, carried, at);
+            Event::IterationStarted { iteration, task, attempt, base, branch, carried, .. } => {
+                self.start_iteration(OpenIteration {
+                    iteration: *iteration,
+                    task: task.clone(),
+                    attempt: *attempt,
+                    base: base.clone(),
+                    branch: branch.clone(),
+                    carried: carried.clone(),
+                    started_at: at,
+                    stage: Stage::Agent,
+                    claim: None,
+                    asked: Vec::new(),
+                    error: None,
+                    exit: None,
+                    message: String::new(),
+                    tree_taken: false,
+                    evidence: Vec::new(),
+                    inspection: None,
+                    flags: Vec::new(),
+                    altered: 0,
+                    usage: None,
+                });
             }
             Event::AgentEnded { message, usage, claim, questions, error, exit, flags, .. } => {
                 self.add_usage(*usage);
@@ -327,39 +348,13 @@ impl Loop {
         }
     }
 
-    fn start_iteration(
-        &mut self,
-        iteration: Iteration,
-        task: &TaskId,
-        attempt: Attempt,
-        base: &Option<String>,
-        carried: &Option<String>,
-        at: Timestamp,
-    ) {
-        self.iterations = iteration;
+    fn start_iteration(&mut self, open: OpenIteration) {
+        self.iterations = open.iteration;
         self.run.iterations += 1;
-        self.workspace = if carried.is_some() { Workspace::Holds(task.clone()) } else { Workspace::Clean };
-        self.set_state(task, TaskState::Running, at);
-        self.open = Some(OpenIteration {
-            iteration,
-            task: task.clone(),
-            attempt,
-            base: base.clone(),
-            carried: carried.clone(),
-            started_at: at,
-            stage: Stage::Agent,
-            claim: None,
-            asked: Vec::new(),
-            error: None,
-            exit: None,
-            message: String::new(),
-            tree_taken: false,
-            evidence: Vec::new(),
-            inspection: None,
-            flags: Vec::new(),
-            altered: 0,
-            usage: None,
-        });
+        self.workspace =
+            if open.carried.is_some() { Workspace::Holds(open.task.clone()) } else { Workspace::Clean };
+        self.set_state(&open.task, TaskState::Running, open.started_at);
+        self.open = Some(open);
     }
 
     fn add_usage(&mut self, usage: Option<Usage>) {
