@@ -203,12 +203,14 @@ pub enum Event {
         restored: FileStatus,
     },
     QuestionRaised {
+        #[serde(rename = "question_id")]
         id: QuestionId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         task: Option<TaskId>,
         question: Question,
     },
     QuestionAnswered {
+        #[serde(rename = "question_id")]
         id: QuestionId,
         answer: Answer,
         by: String,

@@ -1,0 +1,164 @@
+//! The core against random worlds: whatever agents, checks and people do, the plan stays sound.
+//!
+//! A seeded world carries out every plan with random outcomes. Each journal it produces must keep
+//! the checker's invariants, fold to the same plan again, and come to an end.
+
+mod support;
+
+use support::{Mood, World};
+use wiggum_core::checker;
+use wiggum_core::decide::decide;
+use wiggum_core::event::{EndReason, Event};
+use wiggum_core::state::Loop;
+
+#[test]
+fn random_worlds_keep_every_invariant_and_come_to_an_end() {
+    for seed in 0..2_000 {
+        let mut world = World::random(seed);
+        world.run();
+        let violations = checker::check(&world.journal);
+        assert!(violations.is_empty(), "seed {seed}: {violations:?}");
+        assert!(!world.state.run.active, "seed {seed} did not end");
+    }
+}
+
+#[test]
+fn the_same_journal_and_time_give_the_same_plan() {
+    for seed in 0..200 {
+        let mut world = World::random(seed);
+        world.run();
+        for cut in (0..world.journal.len()).step_by(7) {
+            let now = world.now();
+            let again = Loop::fold(&world.journal[..cut]);
+            let and_again = Loop::fold(&world.journal[..cut]);
+            assert_eq!(decide(&again, now), decide(&and_again, now));
+        }
+        let folded = Loop::fold(&world.journal);
+        assert_eq!(folded.tasks.counts(), world.state.tasks.counts());
+        assert_eq!(folded.iterations, world.state.iterations);
+    }
+}
+
+#[test]
+fn events_survive_being_stored() {
+    let mut world = World::random(3);
+    world.run();
+    for envelope in &world.journal {
+        let text = serde_json::to_string(envelope).unwrap();
+        let back: wiggum_core::event::Envelope = serde_json::from_str(&text).unwrap();
+        assert_eq!(&back, envelope, "{text}");
+    }
+}
+
+#[test]
+fn goal_is_achieved_only_when_everything_is_done_or_skipped() {
+    let mut seen = std::collections::BTreeSet::new();
+    for seed in 0..500 {
+        let mut world = World::random(seed);
+        world.run();
+        let (reason, _) = world.state.run.ended.clone().unwrap();
+        seen.insert(reason.name());
+        let counts = world.state.tasks.counts();
+        assert_eq!(
+            reason == EndReason::GoalAchieved,
+            counts.done + counts.skipped == counts.total,
+            "seed {seed}: {reason:?} with {counts:?}"
+        );
+    }
+    // The worlds are random enough to matter only if they end in many ways.
+    for reason in [
+        "goal_achieved",
+        "person_needed",
+        "max_iterations",
+        "consecutive_errors",
+        "no_progress",
+        "explicit_stop",
+    ] {
+        assert!(seen.contains(reason), "no seed ended with {reason}: {seen:?}");
+    }
+}
+
+#[test]
+fn a_completion_in_the_last_allowed_iteration_is_a_completion() {
+    let mut world = World::new(1, Mood::Diligent);
+    world.policy.limits.iterations = Some(3);
+    world.start(&["a", "b", "c"]);
+    world.run();
+    assert_eq!(world.ended(), EndReason::GoalAchieved);
+}
+
+#[test]
+fn the_same_error_three_times_asks_before_the_error_limit_ends_the_run() {
+    let mut world = World::new(1, Mood::FailsAlike);
+    world.start(&["a"]);
+    world.run();
+    assert_eq!(world.ended(), EndReason::PersonNeeded);
+    assert_eq!(world.state.run.iterations, 3);
+    assert!(world.journal.iter().any(|e| matches!(&e.event, Event::QuestionRaised { question, .. }
+        if question.summary.contains("3 times in a row"))));
+}
+
+#[test]
+fn different_errors_in_a_row_end_the_run() {
+    let mut world = World::new(1, Mood::FailsDifferently);
+    world.start(&["a", "b"]);
+    world.run();
+    assert_eq!(world.ended(), EndReason::ConsecutiveErrors);
+    assert_eq!(world.state.run.iterations, 3);
+}
+
+#[test]
+fn refuted_claims_are_no_errors_and_a_task_that_used_up_its_attempts_fails_alone() {
+    let mut world = World::new(1, Mood::Liar);
+    world.start(&["a", "b"]);
+    world.run();
+    assert_eq!(world.ended(), EndReason::PersonNeeded);
+    // One attempt and three retries each, and the loop went on with the other task.
+    assert_eq!(world.state.run.iterations, 8);
+    assert_eq!(world.state.tasks.counts().failed, 2);
+}
+
+#[test]
+fn an_agent_that_neither_claims_nor_changes_anything_makes_no_progress() {
+    let mut world = World::new(1, Mood::Idle);
+    world.start(&["a", "b"]);
+    world.run();
+    assert_eq!(world.ended(), EndReason::NoProgress);
+    assert_eq!(world.state.run.iterations, 3);
+}
+
+#[test]
+fn dependents_of_a_skipped_task_are_never_reported_as_complete() {
+    let mut world = World::new(1, Mood::Diligent);
+    world.start(&["a", "b<a"]);
+    world.push(Event::TaskSkipped { task: "a".into(), by: "test".into() });
+    world.run();
+    assert_eq!(world.ended(), EndReason::PersonNeeded);
+    let asked = world.state.questions.values().next().unwrap();
+    assert_eq!(asked.question.summary, "b waits on a, which was skipped");
+}
+
+#[test]
+fn interrupted_iterations_cost_neither_an_iteration_nor_an_attempt() {
+    let mut world = World::new(1, Mood::Diligent);
+    world.policy.limits.iterations = Some(1);
+    world.start(&["a"]);
+    world.interrupt_first = 4;
+    world.run();
+    assert_eq!(world.ended(), EndReason::GoalAchieved);
+    assert_eq!(world.state.task(&"a".into()).unwrap().attempts, 1);
+}
+
+#[test]
+fn time_between_a_crash_and_the_next_start_does_not_count() {
+    let mut world = World::new(1, Mood::Diligent);
+    world.policy.limits.duration = Some(wiggum_core::policy::Millis::from_secs(3600));
+    world.start(&["a"]);
+    world.advance_seconds(10);
+    world.push(Event::Noticed { task: None, message: "crash".to_owned() });
+    world.advance_seconds(86_400);
+    world.resume();
+    world.run();
+    assert_eq!(world.ended(), EndReason::GoalAchieved);
+    assert!(world.state.run.active_ms < 3_600_000);
+}

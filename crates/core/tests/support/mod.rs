@@ -1,0 +1,372 @@
+//! A world without processes, files or git that carries out plans with seeded outcomes.
+
+use jiff::Timestamp;
+use uuid::Uuid;
+use wiggum_core::decide::{Action, StopWhy, decide};
+use wiggum_core::event::{
+    Answer, BlobRef, Claim, ClaimSource, EndReason, Envelope, Event, Evidence, Exit, Failure, Question,
+    QuestionKind,
+};
+use wiggum_core::ids::{LoopId, TaskId};
+use wiggum_core::policy::{Millis, Policy};
+use wiggum_core::state::{Loop, add_millis};
+use wiggum_core::task::{FileStatus, Task};
+
+/// How the agent of a world behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mood {
+    Diligent,
+    Liar,
+    Idle,
+    FailsAlike,
+    FailsDifferently,
+    Random,
+}
+
+pub(crate) struct World {
+    pub(crate) state: Loop,
+    pub(crate) journal: Vec<Envelope>,
+    pub(crate) policy: Policy,
+    pub(crate) interrupt_first: u32,
+    mood: Mood,
+    seed: u64,
+    now: Timestamp,
+    changes: u32,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64, mood: Mood) -> Self {
+        let mut policy = Policy::default();
+        policy.checks.verify = vec!["check".to_owned()];
+        Self {
+            state: Loop::default(),
+            journal: Vec::new(),
+            policy,
+            interrupt_first: 0,
+            mood,
+            seed,
+            now: Timestamp::UNIX_EPOCH,
+            changes: 0,
+        }
+    }
+
+    /// A world in which everything may happen, from the policy to the people.
+    pub(crate) fn random(seed: u64) -> Self {
+        let mut world = Self::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) + 1, Mood::Random);
+        world.policy.limits.iterations = world.maybe(3).then(|| world.below(30) + 1);
+        if world.policy.limits.iterations.is_none() {
+            world.policy.limits.iterations = Some(200);
+        }
+        world.policy.limits.no_progress = world.below(4) + 1;
+        world.policy.people.present = world.maybe(3);
+        world.policy.checks.complete_without_claim = world.maybe(4);
+        if world.maybe(5) {
+            world.policy.checks.verify.clear();
+        }
+        let count = world.below(12);
+        let names: Vec<String> = (0..count)
+            .map(|n| match n {
+                0 => "t0".to_owned(),
+                n if world.maybe(2) => format!("t{n}<t{}", world.below(n)),
+                n => format!("t{n}"),
+            })
+            .collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        world.start(&names);
+        world
+    }
+
+    /// Starts a run over tasks written as `id` or `id<dependency`.
+    pub(crate) fn start(&mut self, tasks: &[&str]) {
+        let tasks: Vec<Task> = tasks
+            .iter()
+            .map(|text| {
+                let (id, dependency) = text.split_once('<').map_or((*text, None), |(id, d)| (id, Some(d)));
+                let mut task = Task::new(id, format!("task {id}"));
+                task.depends_on = dependency.into_iter().map(TaskId::from).collect();
+                task
+            })
+            .collect();
+        self.push(Event::LoopCreated {
+            loop_id: LoopId(Uuid::nil()),
+            name: "main".to_owned(),
+            repository: "/repository".to_owned(),
+            backlog: "PRD.json".to_owned(),
+        });
+        self.push(Event::RunStarted {
+            run: 1,
+            policy: Box::new(self.policy.clone()),
+            agent: "agent".to_owned(),
+            version: "0".to_owned(),
+            git: true,
+        });
+        self.push(Event::BacklogRead {
+            revision: "1".to_owned(),
+            added: tasks,
+            changed: Vec::new(),
+            removed: Vec::new(),
+            order: None,
+        });
+    }
+
+    pub(crate) fn resume(&mut self) {
+        let policy = Box::new(self.policy.clone());
+        self.push(Event::RunResumed { run: 1, policy, agent: "agent".to_owned() });
+    }
+
+    pub(crate) fn push(&mut self, event: Event) {
+        let envelope =
+            Envelope { v: 1, seq: self.state.seq + 1, id: Uuid::nil(), at: self.now, epoch: 1, event };
+        self.state.apply(&envelope);
+        self.journal.push(envelope);
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    pub(crate) fn advance_seconds(&mut self, seconds: u64) {
+        self.now = add_millis(self.now, seconds * 1000);
+    }
+
+    pub(crate) fn ended(&self) -> EndReason {
+        self.state.run.ended.clone().expect("the run ended").0
+    }
+
+    /// Carries out plans until the run ends, within a bound that no sane plan needs.
+    pub(crate) fn run(&mut self) {
+        for _ in 0..20_000 {
+            if !self.state.run.active {
+                return;
+            }
+            if self.mood == Mood::Random {
+                self.meddle();
+            }
+            let plan = decide(&self.state, self.now);
+            for action in &plan.actions {
+                self.perform(action);
+            }
+            if plan.actions.is_empty() {
+                self.wait(plan.wake_at);
+            }
+        }
+    }
+
+    fn wait(&mut self, wake_at: Option<Timestamp>) {
+        if self.state.open.is_some() {
+            self.end_agent();
+        } else if self.mood == Mood::Random && self.maybe(2) && !self.state.questions.is_empty() {
+            self.answer();
+        } else if let Some(at) = wake_at {
+            self.now = at;
+        } else if self.state.paused {
+            self.push(Event::Resumed { by: "test".to_owned() });
+        } else {
+            self.answer();
+        }
+    }
+
+    fn perform(&mut self, action: &Action) {
+        self.now = add_millis(self.now, 250);
+        match action.clone() {
+            Action::Record(event) => self.push(*event),
+            Action::StartIteration { iteration, task, attempt, carried } => {
+                self.push(Event::IterationStarted {
+                    iteration,
+                    task,
+                    attempt,
+                    base: Some("base".to_owned()),
+                    branch: None,
+                    carried,
+                    command: "agent".to_owned(),
+                    workspace: "/repository".to_owned(),
+                    prompt: BlobRef::default(),
+                });
+                self.now = add_millis(self.now, 1000);
+            }
+            Action::StopAgent { why: StopWhy::AgentTimeout, .. } => self.end_agent(),
+            Action::StopAgent { .. } => self.interrupt(),
+            Action::TakeTree { iteration, attempt } => {
+                self.push(Event::TreeTaken { iteration, attempt, flags: Vec::new() });
+            }
+            Action::RunCheck { iteration, attempt, check, .. } => {
+                let passes = match self.mood {
+                    Mood::Liar => false,
+                    Mood::Random => !self.maybe(3),
+                    Mood::Diligent | Mood::Idle | Mood::FailsAlike | Mood::FailsDifferently => true,
+                };
+                let evidence = Evidence {
+                    name: check.name,
+                    command: check.command,
+                    exit: Exit::Code { code: i32::from(!passes) },
+                    output: BlobRef::default(),
+                    duration: Millis(5),
+                };
+                self.push(Event::EvidenceGathered { iteration, attempt, evidence });
+            }
+            Action::Inspect { iteration, attempt } => self.inspect(iteration, attempt),
+            Action::Land { iteration, attempt } => self.land(iteration, attempt),
+            Action::KeepWork { task, iteration } => {
+                self.push(Event::WorkKept {
+                    iteration,
+                    task,
+                    reference: "refs/wiggum/x".to_owned(),
+                    commit: format!("kept{iteration}"),
+                });
+            }
+            Action::ResetWorkspace => self.push(Event::WorkspaceReset { commit: "base".to_owned() }),
+            Action::WriteStatus { task, status } => self.push(Event::StatusWritten { task, status }),
+            Action::PutBackUserChanges { commit } => {
+                self.push(Event::UserChangesPutBack { commit, clean: true });
+            }
+        }
+    }
+
+    fn end_agent(&mut self) {
+        let Some(open) = self.state.open.clone() else { return };
+        if self.interrupt_first > 0 {
+            self.interrupt_first -= 1;
+            self.interrupt();
+            return;
+        }
+        let outcome = match self.mood {
+            Mood::Diligent | Mood::Liar => 0,
+            Mood::Idle => 1,
+            Mood::FailsAlike => 2,
+            Mood::FailsDifferently => 3,
+            Mood::Random => self.below(6).min(5),
+        };
+        let claim = (outcome == 0 || outcome == 5)
+            .then(|| Claim { text: "done".to_owned(), source: ClaimSource::Promise });
+        let error = match outcome {
+            2 => Some(Failure { message: "boom".to_owned(), signature: "boom".to_owned() }),
+            3 => {
+                let text = format!("boom {}", self.below(1_000_000));
+                Some(Failure { message: text.clone(), signature: text })
+            }
+            _ => None,
+        };
+        let questions = if outcome == 4 { vec![question()] } else { Vec::new() };
+        self.push(Event::AgentEnded {
+            iteration: open.iteration,
+            attempt: open.attempt,
+            exit: Exit::Code { code: i32::from(error.is_some()) },
+            message: BlobRef::default(),
+            duration: Millis(1000),
+            usage: None,
+            claim,
+            questions,
+            error,
+            flags: Vec::new(),
+            ended_processes: 0,
+        });
+    }
+
+    fn inspect(&mut self, iteration: u32, attempt: u32) {
+        let changed = match self.mood {
+            Mood::Diligent | Mood::Liar => true,
+            Mood::Idle | Mood::FailsAlike | Mood::FailsDifferently => false,
+            Mood::Random => self.maybe(2),
+        };
+        if changed {
+            self.changes += 1;
+        }
+        self.push(Event::WorkInspected {
+            iteration,
+            attempt,
+            changed: Vec::new(),
+            changed_total: u32::from(changed),
+            digest: if changed { format!("digest {}", self.changes) } else { "same".to_owned() },
+            flags: Vec::new(),
+        });
+    }
+
+    fn land(&mut self, iteration: u32, attempt: u32) {
+        let Some(open) = self.state.open.clone() else { return };
+        let wiggum_core::state::Stage::Landing { verified } = open.stage else { return };
+        self.push(Event::StatusWritten { task: open.task.clone(), status: FileStatus::Done });
+        if self.mood == Mood::Random && self.maybe(8) {
+            self.push(Event::CommitRefused { iteration, attempt, output: BlobRef::default() });
+        } else if self.mood == Mood::Random && self.maybe(8) && open.altered < 3 {
+            self.push(Event::TreeAltered { iteration, attempt });
+        } else {
+            self.push(Event::TaskCompleted { iteration, task: open.task, attempt, commit: None, verified });
+        }
+    }
+
+    fn interrupt(&mut self) {
+        let Some(open) = self.state.open.clone() else { return };
+        self.push(Event::Interrupted {
+            iteration: open.iteration,
+            attempt: open.attempt,
+            reason: "test".to_owned(),
+            ended_processes: 0,
+            kept: None,
+        });
+    }
+
+    fn answer(&mut self) {
+        let Some(id) = self.state.questions.keys().next().copied() else { return };
+        let answer = match self.below(5) {
+            0 => Answer::Skip,
+            1 => Answer::Retry,
+            2 => Answer::Words { text: "try harder".to_owned() },
+            3 => Answer::Option { number: 1 },
+            _ => Answer::Abort,
+        };
+        self.push(Event::QuestionAnswered { id, answer, by: "test".to_owned() });
+    }
+
+    /// People, crashes and edits, at any moment.
+    fn meddle(&mut self) {
+        if !self.maybe(40) {
+            return;
+        }
+        let by = "test".to_owned();
+        let tasks: Vec<TaskId> = self.state.tasks.iter().map(|entry| entry.spec.id.clone()).collect();
+        let any = (!tasks.is_empty()).then(|| tasks[self.below(tasks.len() as u32) as usize].clone());
+        let running = self.state.open.as_ref().map(|open| open.task.clone());
+        match (self.below(6), any) {
+            (0, _) => self.push(Event::Paused { by }),
+            (1, _) if self.maybe(4) => self.push(Event::StopRequested { by }),
+            (2, Some(task)) if Some(&task) != running.as_ref() => {
+                self.push(Event::TaskSkipped { task, by });
+            }
+            (3, Some(task)) if Some(&task) != running.as_ref() => {
+                self.push(Event::TaskReopened { task, by });
+            }
+            (4, _) => self.resume(),
+            (5, Some(task)) if Some(&task) != running.as_ref() => {
+                let mut changed = self.state.task(&task).unwrap().spec.clone();
+                changed.title.push('!');
+                self.push(Event::BacklogRead {
+                    revision: "2".to_owned(),
+                    added: Vec::new(),
+                    changed: vec![changed],
+                    removed: Vec::new(),
+                    order: None,
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn maybe(&mut self, one_in: u32) -> bool {
+        self.below(one_in) == 0
+    }
+
+    fn below(&mut self, bound: u32) -> u32 {
+        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.seed >> 33) as u32) % bound.max(1)
+    }
+}
+
+fn question() -> Question {
+    Question {
+        kind: QuestionKind::Deviation,
+        summary: "which way?".to_owned(),
+        context: String::new(),
+        options: vec!["left".to_owned(), "right".to_owned()],
+        question: String::new(),
+    }
+}
