@@ -9,7 +9,13 @@ use crate::store::Store;
 impl Store {
     /// Everything that is wrong, in words; empty if all is well. Reads the whole store.
     pub fn check(&self) -> Result<Vec<String>, StoreError> {
-        let mut findings = self.check_file().explain("check the database", &self.path)?;
+        let doing = "check the database";
+        let mut findings = self.check_file().explain(doing, &self.path)?;
+        if !findings.is_empty() {
+            // The rows of a damaged file mean nothing.
+            return Ok(findings);
+        }
+        self.check_references(&mut findings).explain(doing, &self.path)?;
         for record in self.loops()? {
             self.check_journal(record.id, &mut findings)?;
             self.check_projection(record.id, &mut findings)?;
@@ -21,14 +27,15 @@ impl Store {
     fn check_file(&self) -> rusqlite::Result<Vec<String>> {
         let mut check = self.connection.prepare("PRAGMA integrity_check")?;
         let lines: Vec<String> = check.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
-        let mut findings: Vec<String> =
-            lines.into_iter().filter(|line| line != "ok").map(|line| format!("database: {line}")).collect();
+        Ok(lines.into_iter().filter(|line| line != "ok").map(|line| format!("database: {line}")).collect())
+    }
+
+    fn check_references(&self, findings: &mut Vec<String>) -> rusqlite::Result<()> {
         let mut check = self.connection.prepare("PRAGMA foreign_key_check")?;
-        let strays = check.query_map([], |row| row.get::<_, String>(0))?;
-        for table in strays {
+        for table in check.query_map([], |row| row.get::<_, String>(0))? {
             findings.push(format!("database: a row of {} belongs to no loop", table?));
         }
-        Ok(findings)
+        Ok(())
     }
 
     fn check_journal(&self, loop_id: LoopId, findings: &mut Vec<String>) -> Result<(), StoreError> {

@@ -96,6 +96,28 @@ fn killed_at_chosen_writes() {
     }
 }
 
+/// Durable means synced, and an append is synced once.
+#[test]
+fn an_append_is_one_sync() {
+    if !can_trace() {
+        eprintln!("SKIPPED: strace cannot trace here, so syncs were not counted");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (path, trace) = (dir.path().join("wiggum.db"), dir.path().join("trace"));
+    let wrapper = ["strace", "-f", "-y", "-o", trace.to_str().unwrap(), "-e", "trace=fsync,fdatasync"];
+    let mut child = start(&wrapper, &path);
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    // The writer ends at its first word after we stop listening.
+    lines.filter_map(|line| durable(&line)).find(|seq| *seq >= 200).unwrap();
+    child.wait().unwrap();
+    let events = check_whole(&path, 200);
+    let trace = std::fs::read_to_string(&trace).unwrap();
+    let syncs = trace.lines().filter(|line| line.contains("wiggum.db-wal>")).count() as u64;
+    // Each append of two events is followed by a request; making the store takes a few more.
+    assert!((events..=events + 8).contains(&syncs), "{syncs} syncs for {} appends and requests", events);
+}
+
 #[expect(clippy::disallowed_methods, reason = "the store cannot know the crate that starts processes")]
 fn can_trace() -> bool {
     let traced = Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).output();

@@ -1,5 +1,5 @@
 //! What every store must do, whatever it keeps its rows in.
-#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "helpers of tests may fail like tests")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests may fail like tests")]
 
 mod common;
 
@@ -11,7 +11,9 @@ use wiggum_store::{Append, Blob, Store, StoreError};
 /// Each case gets stores of its own; opening twice must give the same store.
 type Open<'a> = &'a dyn Fn() -> Store;
 
-const CASES: &[(&str, fn(Open<'_>))] = &[
+type Case = (&'static str, fn(Open<'_>));
+
+const CASES: &[Case] = &[
     ("a loop is found by its identity", a_loop_is_found_by_its_identity),
     ("two who create a loop get the same", two_who_create_a_loop_get_the_same),
     ("events come back as they were", events_come_back_as_they_were),

@@ -185,6 +185,29 @@ fn the_doctor_finds_what_is_wrong() {
 }
 
 #[test]
+fn a_damaged_page_is_found() {
+    let (_dir, path) = temporary();
+    let mut store = Store::open(&path).unwrap();
+    let (id, epoch) = leased(&mut store);
+    for seq in 0..100 {
+        append_one(&mut store, id, epoch, seq, &"long ".repeat(100)).unwrap();
+    }
+    drop(store);
+    let mut bytes = fs::read(&path).unwrap();
+    let end = bytes.len();
+    bytes[end - 4096..].fill(0xff);
+    fs::write(&path, bytes).unwrap();
+    let found = Store::open(&path).unwrap().check();
+    assert!(
+        match &found {
+            Ok(findings) => !findings.is_empty(),
+            Err(error) => matches!(error, StoreError::Corrupt { .. }),
+        },
+        "{found:?}"
+    );
+}
+
+#[test]
 fn a_damaged_text_is_not_handed_out() {
     let (_dir, path) = temporary();
     let mut store = Store::open(&path).unwrap();
