@@ -1,0 +1,122 @@
+//! What people ask of a loop, waiting until its engine turns it into events.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use rusqlite::{Connection, Row};
+use wiggum_core::event::Request;
+use wiggum_core::ids::{LoopId, Seq};
+
+use crate::error::{Explain, StoreError};
+use crate::lease::lease;
+use crate::loops::column;
+use crate::store::Store;
+
+/// Later requests have higher numbers, over all loops of the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub i64);
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A request nobody has dealt with yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    pub id: RequestId,
+    pub request: Request,
+    pub by: String,
+    pub at: Timestamp,
+}
+
+impl Store {
+    pub fn post(
+        &mut self,
+        loop_id: LoopId,
+        request: &Request,
+        by: &str,
+        at: Timestamp,
+    ) -> Result<RequestId, StoreError> {
+        let doing = "leave the request";
+        let known = lease(&self.connection, loop_id).explain(doing, &self.path)?;
+        if known.is_none() {
+            return Err(StoreError::UnknownLoop { loop_id, path: self.path.clone() });
+        }
+        insert(&self.connection, loop_id, request, by, at).explain(doing, &self.path)
+    }
+
+    /// The requests still to be dealt with, oldest first.
+    pub fn pending(&self, loop_id: LoopId) -> Result<Vec<Pending>, StoreError> {
+        let rows = unhandled(&self.connection, loop_id).explain("read the requests", &self.path)?;
+        rows.into_iter().map(|row| row.decode(loop_id)).collect()
+    }
+}
+
+pub(crate) fn mark_handled(
+    connection: &Connection,
+    loop_id: LoopId,
+    ids: &[RequestId],
+    seq: Seq,
+) -> rusqlite::Result<()> {
+    let mut update = connection.prepare_cached(
+        "UPDATE requests SET handled_at_seq = ?3 WHERE id = ?1 AND loop = ?2 AND handled_at_seq IS NULL",
+    )?;
+    for id in ids {
+        update.execute((id.0, loop_id.0.as_bytes(), seq.cast_signed()))?;
+    }
+    Ok(())
+}
+
+fn insert(
+    connection: &Connection,
+    loop_id: LoopId,
+    request: &Request,
+    by: &str,
+    at: Timestamp,
+) -> rusqlite::Result<RequestId> {
+    let request = serde_json::to_string(request)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+    connection.execute(
+        "INSERT INTO requests (loop, request, by, at) VALUES (?1, ?2, ?3, ?4)",
+        (loop_id.0.as_bytes(), request, by, at.to_string()),
+    )?;
+    Ok(RequestId(connection.last_insert_rowid()))
+}
+
+struct StoredRequest {
+    id: RequestId,
+    request: String,
+    by: String,
+    at: Timestamp,
+}
+
+impl StoredRequest {
+    fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            id: RequestId(row.get(0)?),
+            request: row.get(1)?,
+            by: row.get(2)?,
+            at: column::timestamp(row, 3)?,
+        })
+    }
+
+    fn decode(self, loop_id: LoopId) -> Result<Pending, StoreError> {
+        let Self { id, request, by, at } = self;
+        match serde_json::from_str(&request) {
+            Ok(request) => Ok(Pending { id, request, by, at }),
+            Err(source) => Err(StoreError::UnreadableRequest { loop_id, id, source }),
+        }
+    }
+}
+
+fn unhandled(connection: &Connection, loop_id: LoopId) -> rusqlite::Result<Vec<StoredRequest>> {
+    connection
+        .prepare_cached(
+            "SELECT id, request, by, at FROM requests
+             WHERE loop = ?1 AND handled_at_seq IS NULL ORDER BY id",
+        )?
+        .query_map([loop_id.0.as_bytes()], StoredRequest::of)?
+        .collect()
+}
