@@ -173,12 +173,12 @@ fn set_member(object: Value<'_>, key: &str, raw: &str, after: &[&str]) -> Change
     let text = object.raw();
     let between = |from: usize, to: usize| &text[from - object.start()..to - object.start()];
     let anchor = members[slot];
+    let colon = between(anchor.key.end(), anchor.value.start());
     let separator = match (members.get(slot + 1), slot.checked_sub(1).map(|before| members[before])) {
         (Some(next), _) => between(anchor.value.end(), next.key.start()).to_owned(),
         (None, Some(before)) => between(before.value.end(), anchor.key.start()).to_owned(),
-        (None, None) => format!(",{}", between(object.start() + 1, anchor.key.start())),
+        (None, None) => first_separator(between(object.start() + 1, anchor.key.start()), colon),
     };
-    let colon = between(anchor.key.end(), anchor.value.start());
     let end = anchor.value.end();
     Change { range: end..end, with: format!("{separator}{}{colon}{raw}", quote(key)) }
 }
@@ -187,11 +187,16 @@ fn set_member(object: Value<'_>, key: &str, raw: &str, after: &[&str]) -> Change
 fn separator(text: &str, list: &Range<usize>, spans: &[Range<usize>], style: &Style) -> String {
     match spans {
         [.., before, last] => text[before.end..last.start].to_owned(),
-        [only] => match &text[list.start + 1..only.start] {
-            "" if style.colon.ends_with(' ') => ", ".to_owned(),
-            blank => format!(",{blank}"),
-        },
+        [only] => first_separator(&text[list.start + 1..only.start], &style.colon),
         [] => String::new(),
+    }
+}
+
+/// What separates a second item from the first, judged by the white space before that one.
+fn first_separator(before_first: &str, colon: &str) -> String {
+    match before_first {
+        "" if colon.ends_with(' ') => ", ".to_owned(),
+        blank => format!(",{blank}"),
     }
 }
 

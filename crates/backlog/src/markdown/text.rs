@@ -162,11 +162,14 @@ fn without_comments(said: &str) -> String {
     let mut out = String::with_capacity(said.len());
     let mut rest = said;
     let mut in_code = false;
+    // Looked for once, so that a line of nothing but openings stays cheap.
+    let last_end = said.rfind("-->").map_or(0, |at| said.len() - at);
     while let Some(at) = rest.find(['`', '<']) {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        let comment =
-            rest.strip_prefix("<!--").filter(|_| !in_code).and_then(|inside| inside.split_once("-->"));
+        let may_be_comment = !in_code && rest.len() > last_end && last_end > 0;
+        let inside = rest.strip_prefix("<!--").filter(|_| may_be_comment);
+        let comment = inside.and_then(|inside| inside.split_once("-->"));
         if let Some((_, after)) = comment {
             rest = after;
             continue;
