@@ -1,1 +1,314 @@
-//! placeholder
+//! Backlog files: text in, tasks out; a change in, edited text out.
+//!
+//! Files are read tolerantly and written minimally: an edit changes the bytes of the values it is
+//! about and nothing else, so unknown fields, key order, indentation, line ends and number
+//! spellings stay as their owner left them. What is wrong with a file is reported all at once,
+//! each problem with its line.
+//!
+//! This crate opens no files. Whoever holds the text reads and writes it, and keeps others from
+//! writing at the same time.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use wiggum_core::ids::TaskId;
+use wiggum_core::task::{Selection, Task};
+
+mod edit;
+mod fields;
+mod graph;
+mod json;
+mod markdown;
+mod prd;
+mod problem;
+mod slug;
+mod tasks;
+
+pub use edit::{EditError, NewTask, Position};
+pub use problem::{Problem, Problems};
+
+use json::{BOM, Document, Kind, Value};
+use problem::Findings;
+
+/// A backlog file as it was read: its text, its tasks, and where in the text each stands.
+#[derive(Clone, Debug)]
+pub struct Backlog {
+    file: String,
+    text: String,
+    dialect: Dialect,
+    /// In the order in which they are to be taken, as are `places`.
+    tasks: Vec<Task>,
+    places: Vec<Place>,
+    by_id: HashMap<TaskId, usize>,
+    /// The JSON array of the tasks, brackets included; nothing for Markdown.
+    list: Range<usize>,
+    unsupported: Vec<(TaskId, String)>,
+}
+
+/// Which program's format a file is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// `{userStories: [{id, title, description, criteria, passes, depends_on, skipped}]}`
+    Prd,
+    /// The same with `branchName`, `acceptanceCriteria`, `priority` (1 is first) and `notes`.
+    Snarktank,
+    /// The same again with `name`, `dependsOn`, `labels`, `completionNotes` and `metadata`.
+    RalphTui,
+    /// `{tasks: [{title, completed}]}`
+    Ralphy,
+    /// `[{id, description, status, …}]`, or that array as `tasks` of an object.
+    Tasks,
+    /// Checkboxes: fix_plan.md, PRD.md, TODO.md.
+    Markdown,
+}
+
+impl Dialect {
+    /// The word users see for this dialect.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Prd => "PRD.json",
+            Self::Snarktank => "prd.json (snarktank)",
+            Self::RalphTui => "prd.json (ralph-tui)",
+            Self::Ralphy => "ralphy JSON",
+            Self::Tasks => "tasks.json",
+            Self::Markdown => "Markdown",
+        }
+    }
+
+    /// Stories of these dialects are taken by `priority`, ties by their place in the file.
+    fn is_ordered_by_priority(self) -> bool {
+        match self {
+            Self::Snarktank | Self::RalphTui => true,
+            Self::Prd | Self::Ralphy | Self::Tasks | Self::Markdown => false,
+        }
+    }
+}
+
+/// File names looked for when none is given, in this order.
+pub fn candidates() -> &'static [&'static str] {
+    &[
+        "PRD.json",
+        "prd.json",
+        "tasks.json",
+        "scripts/ralph/prd.json",
+        ".ralph/prd.json",
+        ".ralph/fix_plan.md",
+        "fix_plan.md",
+        "@fix_plan.md",
+        "PRD.md",
+        "prd.md",
+        "TODO.md",
+        "todo.md",
+        "tasks.md",
+    ]
+}
+
+/// The next free id of the form `<prefix>N`, with as many digits as its predecessors have.
+pub fn generate_task_id(backlog: &Backlog, prefix: &str) -> String {
+    let numbers = backlog.tasks.iter().filter_map(|task| {
+        let digits = task.id.as_str().strip_prefix(prefix)?;
+        let number: u64 = digits.parse().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()))?;
+        Some((number, digits.len()))
+    });
+    let (highest, width) = numbers.max().unwrap_or((0, 1));
+    let id = |number: u64| format!("{prefix}{number:0width$}");
+    (highest.saturating_add(1)..).map(id).find(|id| backlog.task(id).is_none()).unwrap_or_else(|| id(highest))
+}
+
+impl Backlog {
+    /// Reads a backlog; `file_name` tells dialects apart where the content does not, and names the
+    /// file in problems.
+    pub fn parse(file_name: &str, text: impl Into<String>) -> Result<Self, Problems> {
+        let text = text.into();
+        let mut findings = Findings::default();
+        let parsed = parse_text(file_name, &text, &mut findings);
+        let by_id = graph::index(&parsed.entries, &mut findings);
+        graph::check(&text, &parsed.entries, &by_id, &mut findings);
+        if !findings.is_empty() {
+            return Err(findings.into_problems(file_name, &text));
+        }
+        let Parsed { dialect, entries, list, unsupported } = parsed;
+        let (tasks, places) = entries.into_iter().map(|entry| (entry.task, entry.place)).unzip();
+        Ok(Self { file: file_name.to_owned(), text, dialect, tasks, places, by_id, list, unsupported })
+    }
+
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// The tasks in the order in which they are to be taken.
+    pub fn tasks(&self) -> &[Task] {
+        &self.tasks
+    }
+
+    pub fn task(&self, id: &str) -> Option<&Task> {
+        self.by_id.get(id).map(|&position| &self.tasks[position])
+    }
+
+    pub fn selection(&self) -> Selection {
+        match self.dialect {
+            Dialect::Tasks => Selection::Score,
+            Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui | Dialect::Ralphy | Dialect::Markdown => {
+                Selection::FileOrder
+            }
+        }
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Is it the convention of this dialect that the agent ticks its own box? Such a tick is a
+    /// claim; elsewhere it is undone.
+    pub fn ticks_are_claims(&self) -> bool {
+        match self.dialect {
+            Dialect::Snarktank | Dialect::Markdown => true,
+            Dialect::Prd | Dialect::RalphTui | Dialect::Ralphy | Dialect::Tasks => false,
+        }
+    }
+
+    /// The line on which a task's id stands (its box in Markdown), counted from 1.
+    pub fn line_of(&self, id: &str) -> Option<usize> {
+        let position = *self.by_id.get(id)?;
+        Some(json::line_at(self.text.as_bytes(), self.places[position].id_at))
+    }
+
+    /// What tasks that are still to be worked on ask for and this build cannot do.
+    pub fn unsupported(&self) -> Vec<Problem> {
+        use wiggum_core::task::{FileStatus, Work};
+        let mut findings = Findings::default();
+        let mut report = |id: &TaskId, message: &str| {
+            let Some(&position) = self.by_id.get(id) else { return };
+            match self.tasks[position].status {
+                FileStatus::Open | FileStatus::Failed => {
+                    findings.add(self.places[position].id_at, format!("`{id}`: {message}"));
+                }
+                FileStatus::Done | FileStatus::Skipped => {}
+            }
+        };
+        for (id, message) in &self.unsupported {
+            report(id, message);
+        }
+        for task in self.tasks.iter().filter(|task| task.work != Work::Agent) {
+            let name = task.work.name();
+            report(&task.id, &format!("work of kind `{name}` is not available yet; expected `agent`"));
+        }
+        findings.into_problems(&self.file, &self.text).0
+    }
+}
+
+/// What a reader of one dialect hands back.
+struct Parsed {
+    dialect: Dialect,
+    entries: Vec<Entry>,
+    list: Range<usize>,
+    unsupported: Vec<(TaskId, String)>,
+}
+
+impl Parsed {
+    fn new(dialect: Dialect, list: Range<usize>) -> Self {
+        Self { dialect, entries: Vec::new(), list, unsupported: Vec::new() }
+    }
+
+    fn add(&mut self, entry: Entry) {
+        self.entries.push(entry);
+    }
+}
+
+struct Entry {
+    task: Task,
+    place: Place,
+}
+
+/// Where a task stands in the text.
+#[derive(Clone, Debug)]
+struct Place {
+    /// JSON: the task's object. Markdown: its lines with all that is nested in it, without the
+    /// last line end.
+    span: Range<usize>,
+    id_at: usize,
+    /// Markdown: what is between the brackets of the box.
+    mark: Range<usize>,
+    /// The `priority` of the file, where the order goes by it.
+    rank: Option<i64>,
+}
+
+impl Place {
+    fn json(span: Range<usize>, id_at: usize) -> Self {
+        Self { span, id_at, mark: 0..0, rank: None }
+    }
+}
+
+/// Each id once, the first time it comes.
+fn unique(ids: impl Iterator<Item = TaskId>) -> Vec<TaskId> {
+    let mut seen = HashSet::new();
+    ids.filter(|id| seen.insert(id.clone())).collect()
+}
+
+/// Content decides; the name only where the content could be either.
+fn parse_text(file_name: &str, text: &str, findings: &mut Findings) -> Parsed {
+    let name = file_name.to_ascii_lowercase();
+    if name.ends_with(".json") || looks_like_json(text) {
+        return parse_json(text, findings);
+    }
+    if name.ends_with(".yaml") || name.ends_with(".yml") {
+        findings.add(
+            0,
+            "YAML task lists are not read; expected ralphy's JSON form {\"tasks\": [{\"title\": …}]}",
+        );
+        return Parsed::new(Dialect::Ralphy, 0..0);
+    }
+    markdown::parse(text)
+}
+
+/// Markdown may start with a bracket too, but not like this.
+fn looks_like_json(text: &str) -> bool {
+    let mut start = text.trim_start_matches(BOM).chars().filter(|c| !c.is_whitespace());
+    match (start.next(), start.next()) {
+        (Some('{'), Some('"' | '}')) | (Some('['), Some('{')) => true,
+        (Some(_), _) | (None, _) => false,
+    }
+}
+
+fn parse_json(text: &str, findings: &mut Findings) -> Parsed {
+    match Document::scan(text) {
+        Ok(document) => parse_document(document.root(), findings),
+        Err(error) => {
+            findings.add(error.offset, error.message);
+            Parsed::new(Dialect::Prd, 0..0)
+        }
+    }
+}
+
+fn parse_document(root: Value<'_>, findings: &mut Findings) -> Parsed {
+    if root.kind() == Kind::Array {
+        return tasks::parse(root, findings);
+    }
+    let lists: Vec<_> = root
+        .members()
+        .filter(|member| member.key.as_str().is_some_and(|key| key == "userStories" || key == "tasks"))
+        .collect();
+    for second in lists.iter().skip(1) {
+        findings.add(second.key.start(), "second list of tasks; expected one `userStories` or `tasks`");
+    }
+    let Some(list) = lists.first() else {
+        let expected = "an array of tasks, or an object with `userStories` or `tasks`";
+        findings.add(root.start(), format!("no list of tasks; expected {expected}"));
+        return Parsed::new(Dialect::Prd, 0..0);
+    };
+    let is_stories = list.key.as_str().is_some_and(|key| key == "userStories");
+    if list.value.kind() != Kind::Array {
+        let name = if is_stories { "userStories" } else { "tasks" };
+        let found = list.value.kind().name();
+        findings.add(list.value.start(), format!("`{name}` is {found}; expected an array"));
+        return Parsed::new(Dialect::Prd, 0..0);
+    }
+    if is_stories {
+        return prd::parse_stories(prd::dialect_of(root, list.value), list.value, findings);
+    }
+    // Without this, a wrapped tasks.json would read as ralphy's with nothing completed.
+    if list.value.items().any(|item| item.get("status").is_some()) {
+        return tasks::parse(list.value, findings);
+    }
+    prd::parse_ralphy(list.value, findings)
+}

@@ -1,0 +1,353 @@
+//! Changes to a backlog, as the smallest edits of its text.
+//!
+//! A change of status replaces the bytes of one value (or adds one member that was missing) and
+//! moves the known positions along. Adding, moving and deleting read the new text again before it
+//! replaces the old one, so an edit that would not say what was asked is refused instead.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use wiggum_core::task::{Criterion, FileStatus};
+
+use crate::problem::Problems;
+use crate::{Backlog, Dialect, Place, markdown};
+
+mod json;
+mod lines;
+
+/// A task to be added to a backlog. What is left empty is not written.
+#[derive(Clone, Debug, Default)]
+pub struct NewTask {
+    pub id: String,
+    pub title: String,
+    pub description: String,
+    pub criteria: Vec<Criterion>,
+    pub depends_on: Vec<String>,
+    pub parent: Option<String>,
+    pub role: Option<String>,
+    pub phase: Option<u32>,
+    pub priority: Option<i64>,
+    pub complexity: Option<u32>,
+    pub labels: Vec<String>,
+}
+
+impl NewTask {
+    /// The title, or what stands for it.
+    fn title(&self) -> String {
+        let first_line =
+            |text: &str| text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
+        first_line(&self.title).or_else(|| first_line(&self.description)).unwrap_or_else(|| self.id.clone())
+    }
+}
+
+/// Where a task is moved to, in the order in which tasks are taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Position {
+    First,
+    Last,
+    Before(String),
+    After(String),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum EditError {
+    #[error("no task `{id}` in {file}")]
+    UnknownTask { id: String, file: String },
+    #[error("{file} already has a task `{id}`")]
+    Duplicate { id: String, file: String },
+    #[error("a task needs an id")]
+    EmptyId,
+    #[error("`{id}` would depend on {}, not in {file}", quoted(.unknown))]
+    UnknownDependency { id: String, unknown: Vec<String>, file: String },
+    #[error("`{id}` would depend on itself")]
+    DependsOnItself { id: String },
+    #[error("{file} already has {max} tasks, the most that is allowed")]
+    Full { max: u32, file: String },
+    #[error("{} depend on `{id}`", quoted(.by))]
+    StillNeeded { id: String, by: Vec<String> },
+    #[error("`{id}` has sub-tasks: {}", quoted(.by))]
+    HasSubTasks { id: String, by: Vec<String> },
+    #[error("`{id}` and `{target}` are not in the same list: a sub-task moves among its siblings only")]
+    NotSiblings { id: String, target: String },
+    #[error("{dialect} cannot say the {what} of `{id}`")]
+    NotExpressible { id: String, what: &'static str, dialect: &'static str },
+    #[error("ids made from text would change: {}; give those tasks ids of their own first", quoted(.ids))]
+    WouldRename { ids: Vec<String> },
+    #[error("the backlog would no longer be valid")]
+    Invalid(#[source] Problems),
+}
+
+fn quoted(ids: &[String]) -> String {
+    ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// Bytes to be replaced.
+struct Change {
+    range: Range<usize>,
+    with: String,
+}
+
+impl Backlog {
+    /// Writes a status in the way of the dialect. PRD dialects and ralphy have no word for failed:
+    /// such a task stays open in the file. Nothing is written where the file says it already.
+    pub fn set_status(&mut self, id: &str, status: FileStatus) -> Result<(), EditError> {
+        let position = self.position(id)?;
+        let status = self.writable(status);
+        if self.tasks[position].status == status {
+            return Ok(());
+        }
+        let place = &self.places[position];
+        let changes = match self.dialect {
+            Dialect::Markdown => {
+                vec![Change { range: place.mark.clone(), with: markdown::mark_of(status).to_owned() }]
+            }
+            Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui => {
+                self.object_changes(position, |object| json::flag_status(object, "passes", status))
+            }
+            Dialect::Ralphy => {
+                self.object_changes(position, |object| json::flag_status(object, "completed", status))
+            }
+            Dialect::Tasks => self.object_changes(position, |object| json::word_status(object, status)),
+        };
+        self.splice(changes);
+        self.tasks[position].status = status;
+        Ok(())
+    }
+
+    /// Brings `failed_attempts` and `last_attempt_at` of a tasks.json up to date where the file
+    /// has these fields; nowhere else.
+    pub fn record_attempt(
+        &mut self,
+        id: &str,
+        failed_attempts: u32,
+        last_attempt_at: i64,
+    ) -> Result<(), EditError> {
+        let position = self.position(id)?;
+        match self.dialect {
+            Dialect::Tasks => {}
+            Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui | Dialect::Ralphy | Dialect::Markdown => {
+                return Ok(());
+            }
+        }
+        let values = [("failed_attempts", i64::from(failed_attempts)), ("last_attempt_at", last_attempt_at)];
+        let changes = self.object_changes(position, |object| json::present_numbers(object, &values));
+        self.splice(changes);
+        let object = &self.text[self.places[position].span.clone()];
+        let [has_failures, has_time] = values.map(|(key, _)| json::has_member(object, key));
+        let task = &mut self.tasks[position];
+        if has_failures {
+            task.failed_attempts = failed_attempts;
+        }
+        if has_time {
+            task.last_attempt_at = Some(last_attempt_at);
+        }
+        Ok(())
+    }
+
+    /// Adds a task behind the others (under its parent in Markdown), in their style.
+    pub fn add(&mut self, task: &NewTask, max_tasks: Option<u32>) -> Result<(), EditError> {
+        self.check_new(task, max_tasks)?;
+        self.check_expressible(task)?;
+        let mut ids = self.ids();
+        ids.insert(task.id.clone());
+        if self.dialect != Dialect::Markdown {
+            return self.adopt(json::with_added(self, task), &ids);
+        }
+        let mut outcome = Err(self.not_expressible(task, "text"));
+        for text in lines::with_added(self, task) {
+            outcome = self.read_edited(text, &ids).and_then(|next| match lines::says(&next, task) {
+                true => Ok(next),
+                false => Err(self.not_expressible(task, "text")),
+            });
+            if outcome.is_ok() {
+                break;
+            }
+        }
+        *self = outcome?;
+        Ok(())
+    }
+
+    /// Moves a task. Where the order goes by priority, it takes its new neighbour's.
+    pub fn move_task(&mut self, id: &str, to: Position) -> Result<(), EditError> {
+        let from = self.position(id)?;
+        let last = self.tasks.len() - 1;
+        let (target, after) = match &to {
+            Position::First => (self.edge_sibling(from, 0..=last), false),
+            Position::Last => (self.edge_sibling(from, (0..=last).rev()), true),
+            Position::Before(other) => (self.position(other)?, false),
+            Position::After(other) => (self.position(other)?, true),
+        };
+        if target == from {
+            return Ok(());
+        }
+        if self.dialect == Dialect::Markdown && self.tasks[from].parent != self.tasks[target].parent {
+            let target = self.tasks[target].id.to_string();
+            return Err(EditError::NotSiblings { id: id.to_owned(), target });
+        }
+        let text = match self.dialect {
+            Dialect::Markdown => lines::with_moved(self, from, target, after),
+            Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui | Dialect::Ralphy | Dialect::Tasks => {
+                json::with_moved(self, from, target, after)
+            }
+        };
+        self.adopt(text, &self.ids())
+    }
+
+    /// Takes a task out, unless others depend on it or are part of it.
+    pub fn delete(&mut self, id: &str) -> Result<(), EditError> {
+        let position = self.position(id)?;
+        let task = &self.tasks[position];
+        let names = |wanted: &dyn Fn(&wiggum_core::task::Task) -> bool| -> Vec<String> {
+            self.tasks.iter().filter(|other| wanted(other)).map(|other| other.id.to_string()).collect()
+        };
+        // In Markdown a parent depends on its parts by containing them.
+        let contains = |other: &wiggum_core::task::Task| {
+            self.dialect == Dialect::Markdown && task.parent.as_ref() == Some(&other.id)
+        };
+        let by =
+            names(&|other| other.depends_on.contains(&task.id) && other.id != task.id && !contains(other));
+        if !by.is_empty() {
+            return Err(EditError::StillNeeded { id: id.to_owned(), by });
+        }
+        let by = names(&|other| other.parent.as_ref() == Some(&task.id));
+        if !by.is_empty() {
+            return Err(EditError::HasSubTasks { id: id.to_owned(), by });
+        }
+        let mut ids = self.ids();
+        ids.remove(id);
+        let text = match self.dialect {
+            Dialect::Markdown => lines::without(&self.text, self.places[position].span.clone()),
+            Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui | Dialect::Ralphy | Dialect::Tasks => {
+                json::without(self, position)
+            }
+        };
+        self.adopt(text, &ids)
+    }
+
+    fn position(&self, id: &str) -> Result<usize, EditError> {
+        let unknown = || EditError::UnknownTask { id: id.to_owned(), file: self.file.clone() };
+        self.by_id.get(id).copied().ok_or_else(unknown)
+    }
+
+    fn ids(&self) -> HashSet<String> {
+        self.tasks.iter().map(|task| task.id.to_string()).collect()
+    }
+
+    /// The status as the dialect can say it.
+    fn writable(&self, status: FileStatus) -> FileStatus {
+        match (self.dialect, status) {
+            (Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui | Dialect::Ralphy, FileStatus::Failed) => {
+                FileStatus::Open
+            }
+            (
+                Dialect::Prd
+                | Dialect::Snarktank
+                | Dialect::RalphTui
+                | Dialect::Ralphy
+                | Dialect::Tasks
+                | Dialect::Markdown,
+                FileStatus::Open | FileStatus::Done | FileStatus::Failed | FileStatus::Skipped,
+            ) => status,
+        }
+    }
+
+    fn check_new(&self, task: &NewTask, max_tasks: Option<u32>) -> Result<(), EditError> {
+        let (id, file) = (task.id.clone(), self.file.clone());
+        if id.trim().is_empty() {
+            return Err(EditError::EmptyId);
+        }
+        if self.by_id.contains_key(id.as_str()) {
+            return Err(EditError::Duplicate { id, file });
+        }
+        if task.depends_on.contains(&id) || task.parent.as_ref() == Some(&id) {
+            return Err(EditError::DependsOnItself { id });
+        }
+        let needed = task.depends_on.iter().chain(&task.parent);
+        let unknown: Vec<String> =
+            needed.filter(|needed| !self.by_id.contains_key(needed.as_str())).cloned().collect();
+        if !unknown.is_empty() {
+            return Err(EditError::UnknownDependency { id, unknown, file });
+        }
+        match max_tasks {
+            Some(max) if self.tasks.len() >= max as usize => Err(EditError::Full { max, file }),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Refuses what the dialect has no field for, rather than dropping it.
+    fn check_expressible(&self, task: &NewTask) -> Result<(), EditError> {
+        use Dialect::{Markdown, RalphTui, Snarktank, Tasks};
+        let dialect = self.dialect;
+        let is_tasks = dialect == Tasks;
+        let fields = [
+            ("role", task.role.is_some(), is_tasks),
+            ("phase", task.phase.is_some(), is_tasks),
+            ("complexity", task.complexity.is_some(), is_tasks),
+            ("parent", task.parent.is_some(), matches!(dialect, Tasks | Markdown)),
+            ("labels", !task.labels.is_empty(), matches!(dialect, Tasks | RalphTui)),
+            ("priority", task.priority.is_some(), matches!(dialect, Tasks | RalphTui | Snarktank)),
+        ];
+        match fields.iter().find(|(_, is_given, is_known)| *is_given && !is_known) {
+            Some((what, ..)) => Err(self.not_expressible(task, what)),
+            None => Ok(()),
+        }
+    }
+
+    fn not_expressible(&self, task: &NewTask, what: &'static str) -> EditError {
+        EditError::NotExpressible { id: task.id.clone(), what, dialect: self.dialect.name() }
+    }
+
+    /// The first of these positions whose task has the same parent as the one at `from`; all
+    /// tasks of a JSON file count as siblings.
+    fn edge_sibling(&self, from: usize, mut positions: impl Iterator<Item = usize>) -> usize {
+        let is_sibling = |position: &usize| {
+            self.dialect != Dialect::Markdown || self.tasks[*position].parent == self.tasks[from].parent
+        };
+        positions.find(is_sibling).unwrap_or(from)
+    }
+
+    /// Changes within the object of one task, told by their place in that object.
+    fn object_changes(&self, position: usize, changes: impl FnOnce(&str) -> Vec<Change>) -> Vec<Change> {
+        let span = &self.places[position].span;
+        let mut changes = changes(&self.text[span.clone()]);
+        for change in &mut changes {
+            change.range = change.range.start + span.start..change.range.end + span.start;
+        }
+        changes
+    }
+
+    /// Replaces bytes and moves every known position behind them.
+    fn splice(&mut self, mut changes: Vec<Change>) {
+        changes.sort_by_key(|change| std::cmp::Reverse(change.range.start));
+        for Change { range, with } in changes {
+            self.text.replace_range(range.clone(), &with);
+            let moved = |at: usize| if at >= range.end { at - range.len() + with.len() } else { at };
+            for Place { span, id_at, mark, rank: _ } in &mut self.places {
+                *span = moved(span.start)..moved(span.end);
+                *id_at = if *mark == range { *id_at } else { moved(*id_at) };
+                *mark = if *mark == range {
+                    range.start..range.start + with.len()
+                } else {
+                    moved(mark.start)..moved(mark.end)
+                };
+            }
+            self.list = moved(self.list.start)..moved(self.list.end);
+        }
+    }
+
+    fn adopt(&mut self, text: String, ids: &HashSet<String>) -> Result<(), EditError> {
+        *self = self.read_edited(text, ids)?;
+        Ok(())
+    }
+
+    /// Reads an edited text, which must hold these tasks and no others.
+    fn read_edited(&self, text: String, ids: &HashSet<String>) -> Result<Self, EditError> {
+        let next = Self::parse(&self.file, text).map_err(EditError::Invalid)?;
+        let mut changed: Vec<String> = next.ids().symmetric_difference(ids).cloned().collect();
+        if changed.is_empty() {
+            return Ok(next);
+        }
+        changed.sort();
+        Err(EditError::WouldRename { ids: changed })
+    }
+}

@@ -1,0 +1,395 @@
+//! Edits of JSON texts: members set in place, items added, moved and taken out in the style of
+//! their neighbours.
+
+use std::ops::Range;
+
+use wiggum_core::task::{Criterion, FileStatus};
+
+use super::{Change, NewTask};
+use crate::json::{Document, Kind, Member, Value, quote};
+use crate::slug::slug;
+use crate::{Backlog, Dialect, tasks};
+
+/// Status as two flags: done under `done_key`, and `skipped`.
+pub(super) fn flag_status(object: &str, done_key: &str, status: FileStatus) -> Vec<Change> {
+    with_root(object, |object| {
+        let done = set_flag(object, done_key, status == FileStatus::Done, &["id", "title"]);
+        let skipped = set_flag(object, "skipped", status == FileStatus::Skipped, &[done_key]);
+        done.into_iter().chain(skipped).collect()
+    })
+}
+
+/// Status as a word, and `skipped` beside it.
+pub(super) fn word_status(object: &str, status: FileStatus) -> Vec<Change> {
+    with_root(object, |object| {
+        let skipped = set_flag(object, "skipped", status == FileStatus::Skipped, &["status"]);
+        let present = object.get("status").and_then(Value::as_str).and_then(|word| tasks::meaning_of(&word));
+        // A skipped task keeps its word, unless that is `completed`, which would win.
+        let is_said = match status {
+            FileStatus::Open | FileStatus::Done | FileStatus::Failed => present == Some(status),
+            FileStatus::Skipped => present != Some(FileStatus::Done),
+        };
+        let word = (!is_said).then(|| set_member(object, "status", &quote(tasks::word_of(status)), &["id"]));
+        skipped.into_iter().chain(word).collect()
+    })
+}
+
+/// Replaces numbers of an object where it has these members.
+pub(super) fn present_numbers(object: &str, values: &[(&str, i64)]) -> Vec<Change> {
+    with_root(object, |object| {
+        let differs = |value: Value<'_>, number: i64| value.as_integer() != Some(number);
+        let change = |&(key, number): &(&str, i64)| {
+            let value = object.get(key).filter(|value| differs(*value, number))?;
+            Some(Change { range: value.span(), with: number.to_string() })
+        };
+        values.iter().filter_map(change).collect()
+    })
+}
+
+pub(super) fn has_member(object: &str, key: &str) -> bool {
+    with_root(object, |object| object.get(key).is_some())
+}
+
+/// The text with a task at the end of the list.
+pub(super) fn with_added(backlog: &Backlog, task: &NewTask) -> String {
+    let mut text = backlog.text.clone();
+    let spans = file_order(backlog);
+    match spans.last() {
+        Some(last) => {
+            let style = Style::of(&text[last.clone()]);
+            let separator = separator(&text, &backlog.list, &spans, &style);
+            let object = style.object(&members(backlog, task, &text[last.clone()], &style));
+            text.insert_str(last.end, &format!("{separator}{object}"));
+        }
+        None => {
+            let (style, open, close) = Style::for_empty_list(&text, &backlog.list);
+            let object = style.object(&members(backlog, task, "{}", &style));
+            text.replace_range(backlog.list.clone(), &format!("[{open}{object}{close}]"));
+        }
+    }
+    text
+}
+
+/// The text with the tasks' objects in another order; what stands between them stays in place.
+pub(super) fn with_moved(backlog: &Backlog, from: usize, target: usize, after: bool) -> String {
+    let text = &backlog.text;
+    let spans = file_order(backlog);
+    let slot_of = |position: usize| {
+        let start = backlog.places[position].span.start;
+        spans.iter().position(|span| span.start == start).unwrap_or(0)
+    };
+    let (from_slot, target_slot) = (slot_of(from), slot_of(target));
+    let mut objects: Vec<String> = spans.iter().map(|span| text[span.clone()].to_owned()).collect();
+    let mut moved = objects.remove(from_slot);
+    if backlog.dialect.is_ordered_by_priority() {
+        moved = with_priority(&moved, backlog.places[target].rank);
+    }
+    let slot = target_slot - usize::from(from_slot < target_slot) + usize::from(after);
+    objects.insert(slot, moved);
+
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut copied = 0;
+    for (span, object) in spans.iter().zip(&objects) {
+        out.push_str(&text[copied..span.start]);
+        out.push_str(object);
+        copied = span.end;
+    }
+    out.push_str(&text[copied..]);
+    out
+}
+
+/// The text without one task and one of the separators around it.
+pub(super) fn without(backlog: &Backlog, position: usize) -> String {
+    let spans = file_order(backlog);
+    let start = backlog.places[position].span.start;
+    let slot = spans.iter().position(|span| span.start == start).unwrap_or(0);
+    let inside = backlog.list.start + 1..backlog.list.end - 1;
+    let mut text = backlog.text.clone();
+    text.replace_range(removal(&spans, slot, inside), "");
+    text
+}
+
+/// The bytes to take away so that an item goes with one separator.
+fn removal(spans: &[Range<usize>], slot: usize, inside: Range<usize>) -> Range<usize> {
+    match (slot.checked_sub(1).map(|before| &spans[before]), spans.get(slot + 1)) {
+        (_, Some(next)) => spans[slot].start..next.start,
+        (Some(before), None) => before.end..spans[slot].end,
+        (None, None) => inside,
+    }
+}
+
+/// An object with this `priority`, or with none.
+fn with_priority(object: &str, priority: Option<i64>) -> String {
+    let change = with_root(object, |root| {
+        let present = root.get("priority").and_then(Value::as_integer);
+        match priority {
+            Some(_) if present == priority => None,
+            Some(number) => Some(set_member(root, "priority", &number.to_string(), &["id"])),
+            None => {
+                let members: Vec<Member<'_>> = root.members().collect();
+                let is_priority = |m: &Member<'_>| m.key.as_str().is_some_and(|key| key == "priority");
+                let slot = members.iter().position(is_priority)?;
+                let spans: Vec<_> = members.iter().map(|m| m.key.start()..m.value.end()).collect();
+                Some(Change { range: removal(&spans, slot, 1..object.len() - 1), with: String::new() })
+            }
+        }
+    });
+    let mut object = object.to_owned();
+    if let Some(Change { range, with }) = change {
+        object.replace_range(range, &with);
+    }
+    object
+}
+
+fn file_order(backlog: &Backlog) -> Vec<Range<usize>> {
+    let mut spans: Vec<_> = backlog.places.iter().map(|place| place.span.clone()).collect();
+    spans.sort_by_key(|span| span.start);
+    spans
+}
+
+/// Reads an object that was read before; nothing is changed should that fail.
+fn with_root<T: Default>(object: &str, edit: impl FnOnce(Value<'_>) -> T) -> T {
+    Document::scan(object).map(|document| edit(document.root())).unwrap_or_default()
+}
+
+/// A missing flag is as good as `false`.
+fn set_flag(object: Value<'_>, key: &str, wanted: bool, after: &[&str]) -> Option<Change> {
+    let present = object.get(key).and_then(Value::as_bool).unwrap_or(false);
+    (present != wanted).then(|| set_member(object, key, if wanted { "true" } else { "false" }, after))
+}
+
+/// Replaces the value of a member, or adds the member behind the first of `after` there is, or
+/// else at the end, written like its neighbour.
+fn set_member(object: Value<'_>, key: &str, raw: &str, after: &[&str]) -> Change {
+    if let Some(value) = object.get(key) {
+        return Change { range: value.span(), with: raw.to_owned() };
+    }
+    let members: Vec<Member<'_>> = object.members().collect();
+    let slot_of = |name: &&str| members.iter().position(|m| m.key.as_str().is_some_and(|key| key == *name));
+    let Some(slot) = after.iter().find_map(slot_of).or(members.len().checked_sub(1)) else {
+        let inside = object.start() + 1..object.end() - 1;
+        return Change { range: inside, with: format!("{}: {raw}", quote(key)) };
+    };
+    let text = object.raw();
+    let between = |from: usize, to: usize| &text[from - object.start()..to - object.start()];
+    let anchor = members[slot];
+    let colon = between(anchor.key.end(), anchor.value.start());
+    let separator = match (members.get(slot + 1), slot.checked_sub(1).map(|before| members[before])) {
+        (Some(next), _) => between(anchor.value.end(), next.key.start()).to_owned(),
+        (None, Some(before)) => between(before.value.end(), anchor.key.start()).to_owned(),
+        (None, None) => first_separator(between(object.start() + 1, anchor.key.start()), colon),
+    };
+    let end = anchor.value.end();
+    Change { range: end..end, with: format!("{separator}{}{colon}{raw}", quote(key)) }
+}
+
+/// What separates a new item from the last one.
+fn separator(text: &str, list: &Range<usize>, spans: &[Range<usize>], style: &Style) -> String {
+    match spans {
+        [.., before, last] => text[before.end..last.start].to_owned(),
+        [only] => first_separator(&text[list.start + 1..only.start], &style.colon),
+        [] => String::new(),
+    }
+}
+
+/// What separates a second item from the first, judged by the white space before that one.
+fn first_separator(before_first: &str, colon: &str) -> String {
+    match before_first {
+        "" if colon.ends_with(' ') => ", ".to_owned(),
+        blank => format!(",{blank}"),
+    }
+}
+
+/// How the objects of a list are written: the white space at each place.
+struct Style {
+    open: String,
+    between: String,
+    close: String,
+    colon: String,
+    list_open: String,
+    list_between: String,
+    list_close: String,
+}
+
+impl Style {
+    /// The style of an object that has at least one member.
+    fn of(object: &str) -> Self {
+        let document = Document::scan(object);
+        let members: Vec<Member<'_>> = match &document {
+            Ok(document) => document.root().members().collect(),
+            Err(_) => Vec::new(),
+        };
+        let [first, ..] = members.as_slice() else { return Self::inline(": ") };
+        let colon = object[first.key.end()..first.value.start()].to_owned();
+        let open = object[1..first.key.start()].to_owned();
+        let last = members[members.len() - 1].value.end();
+        let mut style = Self::spaced(open, object[last..object.len() - 1].to_owned(), colon);
+        if let [first, second, ..] = members.as_slice() {
+            style.between = object[first.value.end()..second.key.start()].to_owned();
+        }
+        style.copy_list(object, &members);
+        style
+    }
+
+    /// The style for the first object of a list, and the white space at both ends of that list.
+    fn for_empty_list(text: &str, list: &Range<usize>) -> (Self, String, String) {
+        let before = &text[..list.start];
+        let is_whole_file = before.trim_start_matches(crate::json::BOM).trim().is_empty();
+        if !is_whole_file && !text[..list.end].contains('\n') {
+            let colon = if before.contains("\": ") { ": " } else { ":" };
+            return (Self::inline(colon), String::new(), String::new());
+        }
+        let line_end = if text.contains("\r\n") { "\r\n" } else { "\n" };
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        let base: String = if is_whole_file { String::new() } else { leading_blank(line).to_owned() };
+        let unit = if base.is_empty() { "  ".to_owned() } else { base.clone() };
+        let item = format!("{line_end}{base}{unit}");
+        let style = Self::spaced(format!("{item}{unit}"), item.clone(), ": ".to_owned());
+        (style, item, format!("{line_end}{base}"))
+    }
+
+    fn inline(colon: &str) -> Self {
+        Self::spaced(String::new(), String::new(), colon.to_owned())
+    }
+
+    /// Everything else follows from the white space at both ends of an object.
+    fn spaced(open: String, close: String, colon: String) -> Self {
+        let is_multiline = open.contains('\n');
+        let gap = if colon.ends_with(' ') { ", " } else { "," };
+        let unit = open.strip_prefix(close.as_str()).filter(|unit| !unit.is_empty()).unwrap_or("  ");
+        let list_open = if is_multiline { format!("{open}{unit}") } else { String::new() };
+        Self {
+            between: if is_multiline { format!(",{open}") } else { gap.to_owned() },
+            list_between: if is_multiline { format!(",{list_open}") } else { gap.to_owned() },
+            list_close: if is_multiline { open.clone() } else { String::new() },
+            list_open,
+            open,
+            close,
+            colon,
+        }
+    }
+
+    /// Lists are often written on one line even where objects are not.
+    fn copy_list(&mut self, object: &str, members: &[Member<'_>]) {
+        let lists = members.iter().map(|m| m.value).filter(|value| value.kind() == Kind::Array);
+        for list in lists {
+            let items: Vec<Value<'_>> = list.items().collect();
+            let [first, .., last] = items.as_slice() else { continue };
+            self.list_open = object[list.start() + 1..first.start()].to_owned();
+            self.list_between = object[first.end()..items[1].start()].to_owned();
+            self.list_close = object[last.end()..list.end() - 1].to_owned();
+            return;
+        }
+    }
+
+    fn object(&self, members: &[(&str, String)]) -> String {
+        let members: Vec<String> =
+            members.iter().map(|(key, raw)| format!("{}{}{raw}", quote(key), self.colon)).collect();
+        format!("{{{}{}{}}}", self.open, members.join(&self.between), self.close)
+    }
+
+    fn list(&self, items: &[String]) -> String {
+        if items.is_empty() {
+            return "[]".to_owned();
+        }
+        format!("[{}{}{}]", self.list_open, items.join(&self.list_between), self.list_close)
+    }
+
+    fn criterion(&self, criterion: &Criterion) -> String {
+        let Some(check) = &criterion.check else { return quote(&criterion.text) };
+        let gap = if self.colon.ends_with(' ') { ", " } else { "," };
+        let colon = self.colon.trim_end_matches(['\n', '\r']);
+        format!("{{\"text\"{colon}{}{gap}\"check\"{colon}{}}}", quote(&criterion.text), quote(check))
+    }
+}
+
+/// The members of a new task, spelled as the dialect and the neighbour spell them.
+fn members(backlog: &Backlog, task: &NewTask, neighbour: &str, style: &Style) -> Vec<(&'static str, String)> {
+    let dialect = backlog.dialect;
+    let mut members: Vec<(&'static str, String)> = Vec::new();
+    let title = task.title();
+    let description = task.description.trim();
+    match dialect {
+        Dialect::Tasks => {
+            members.push(("id", quote(&task.id)));
+            if !description.is_empty() && !task.title.trim().is_empty() {
+                members.push(("title", quote(&title)));
+            }
+            members.push(("description", quote(if description.is_empty() { &title } else { description })));
+            members.push(("status", quote("pending")));
+            let numbers = [("phase", task.phase.map(i64::from)), ("priority", task.priority)];
+            let complexity = [("complexity", task.complexity.map(i64::from))];
+            members.extend(task.role.iter().map(|role| ("role", quote(role))));
+            let given = numbers.into_iter().chain(complexity);
+            members.extend(given.filter_map(|(key, number)| Some((key, number?.to_string()))));
+            members.extend(task.parent.iter().map(|parent| ("parent_id", quote(parent))));
+        }
+        Dialect::Ralphy => {
+            if task.id != slug(&title) {
+                members.push(("id", quote(&task.id)));
+            }
+            members.push(("title", quote(&title)));
+            members.push(("completed", "false".to_owned()));
+            members.extend((!description.is_empty()).then(|| ("description", quote(description))));
+        }
+        Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui | Dialect::Markdown => {
+            members.push(("id", quote(&task.id)));
+            members.push(("title", quote(&title)));
+            members.extend((!description.is_empty()).then(|| ("description", quote(description))));
+        }
+    }
+    let criteria: Vec<String> = task.criteria.iter().map(|criterion| style.criterion(criterion)).collect();
+    if !criteria.is_empty() {
+        members.push((criteria_key(dialect, neighbour), style.list(&criteria)));
+    }
+    match dialect {
+        Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui => {
+            members.extend(new_priority(backlog, task).map(|number| ("priority", number.to_string())));
+            members.push(("passes", "false".to_owned()));
+        }
+        Dialect::Ralphy | Dialect::Tasks | Dialect::Markdown => {}
+    }
+    let quoted = |texts: &[String]| style.list(&texts.iter().map(|text| quote(text)).collect::<Vec<_>>());
+    if !task.depends_on.is_empty() {
+        members.push((depends_key(dialect), quoted(&task.depends_on)));
+    }
+    if !task.labels.is_empty() {
+        members.push(("labels", quoted(&task.labels)));
+    }
+    members
+}
+
+/// The neighbour's spelling; else the one that does not turn the file into another dialect.
+fn criteria_key(dialect: Dialect, neighbour: &str) -> &'static str {
+    let spellings = ["criteria", "acceptanceCriteria", "acceptance_criteria"];
+    if let Some(key) = spellings.into_iter().find(|key| has_member(neighbour, key)) {
+        return key;
+    }
+    match dialect {
+        Dialect::Snarktank | Dialect::RalphTui => "acceptanceCriteria",
+        Dialect::Tasks => "acceptance_criteria",
+        Dialect::Prd | Dialect::Ralphy | Dialect::Markdown => "criteria",
+    }
+}
+
+fn depends_key(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::RalphTui => "dependsOn",
+        Dialect::Prd | Dialect::Snarktank | Dialect::Ralphy | Dialect::Tasks | Dialect::Markdown => {
+            "depends_on"
+        }
+    }
+}
+
+/// Behind all others, where the order goes by priority.
+fn new_priority(backlog: &Backlog, task: &NewTask) -> Option<i64> {
+    if !backlog.dialect.is_ordered_by_priority() {
+        return None;
+    }
+    let highest = backlog.places.iter().filter_map(|place| place.rank).max();
+    task.priority.or_else(|| highest.map(|highest| highest.saturating_add(1)))
+}
+
+fn leading_blank(line: &str) -> &str {
+    &line[..line.len() - line.trim_start().len()]
+}

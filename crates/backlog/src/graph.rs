@@ -1,0 +1,153 @@
+//! Judges a backlog as a whole: ids used twice, dependencies on nothing, cycles.
+//!
+//! Everything here is iterative: a chain of a hundred thousand tasks must not exhaust the stack.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use wiggum_core::ids::TaskId;
+
+use crate::Entry;
+use crate::json::quote;
+use crate::problem::Findings;
+
+/// A file with more cycles than this needs to be looked at as a whole anyway.
+const MAX_CYCLES: usize = 100;
+/// Members of a cycle that are named before the rest is counted.
+const MAX_NAMED: usize = 20;
+
+/// Where each id is in `entries`; the first wins where one is used twice, which is reported.
+pub(crate) fn index(entries: &[Entry], findings: &mut Findings) -> HashMap<TaskId, usize> {
+    let mut by_id = HashMap::with_capacity(entries.len());
+    for (position, entry) in entries.iter().enumerate() {
+        let first = *by_id.entry(entry.task.id.clone()).or_insert(position);
+        if first != position {
+            let id = &entry.task.id;
+            findings.add(entry.place.id_at, format!("duplicate id `{id}`; expected every id once"));
+        }
+    }
+    by_id
+}
+
+/// Reports unknown dependencies and cycles.
+pub(crate) fn check(text: &str, entries: &[Entry], by_id: &HashMap<TaskId, usize>, findings: &mut Findings) {
+    let mut edges: Vec<Vec<usize>> = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let mut known = Vec::with_capacity(entry.task.depends_on.len());
+        for dependency in &entry.task.depends_on {
+            match by_id.get(dependency) {
+                Some(&position) => known.push(position),
+                None => {
+                    let message = format!(
+                        "`{}` depends on `{dependency}`, which is not in the file; expected the id of a task",
+                        entry.task.id
+                    );
+                    findings.add(mention(text, entry, dependency), message);
+                }
+            }
+        }
+        edges.push(known);
+    }
+    for cycle in cycles(&edges) {
+        let first = &entries[cycle[0]];
+        let message = format!("dependency cycle {}; expected none", name_cycle(&cycle, entries));
+        findings.add(first.place.id_at, message);
+    }
+}
+
+/// Where a task's text names a dependency; its id where the name is spelled differently there.
+fn mention(text: &str, entry: &Entry, dependency: &TaskId) -> usize {
+    let Range { start, end } = entry.place.span;
+    let own = &text[start..end];
+    let found = own.rfind(&quote(dependency.as_str())).or_else(|| own.rfind(dependency.as_str()));
+    found.map_or(entry.place.id_at, |at| start + at)
+}
+
+fn name_cycle(cycle: &[usize], entries: &[Entry]) -> String {
+    let mut names: Vec<String> =
+        cycle.iter().take(MAX_NAMED).map(|&position| entries[position].task.id.to_string()).collect();
+    if cycle.len() > MAX_NAMED {
+        names.push(format!("… {} more …", cycle.len() - MAX_NAMED));
+    }
+    names.push(entries[cycle[0]].task.id.to_string());
+    names.join(" → ")
+}
+
+/// One cycle for each edge that leads back, each starting with its earliest member. Taking those
+/// edges away would leave no cycle, so whoever mends all of them is done.
+fn cycles(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Seen {
+        No,
+        OnPath,
+        Done,
+    }
+    let mut seen = vec![Seen::No; edges.len()];
+    let mut found = Vec::new();
+    for root in 0..edges.len() {
+        if seen[root] != Seen::No {
+            continue;
+        }
+        // Each member of the path with the number of its edges already followed.
+        let mut path = vec![(root, 0)];
+        seen[root] = Seen::OnPath;
+        while let Some((node, followed)) = path.last_mut() {
+            let Some(&target) = edges[*node].get(*followed) else {
+                seen[*node] = Seen::Done;
+                path.pop();
+                continue;
+            };
+            *followed += 1;
+            match seen[target] {
+                Seen::No => {
+                    seen[target] = Seen::OnPath;
+                    path.push((target, 0));
+                }
+                Seen::OnPath => found.push(cycle_from(&path, target)),
+                Seen::Done => {}
+            }
+            if found.len() == MAX_CYCLES {
+                return found;
+            }
+        }
+    }
+    found
+}
+
+fn cycle_from(path: &[(usize, usize)], target: usize) -> Vec<usize> {
+    let start = path.iter().rposition(|(node, _)| *node == target).unwrap_or(0);
+    let mut cycle: Vec<usize> = path[start..].iter().map(|(node, _)| *node).collect();
+    let earliest =
+        cycle.iter().enumerate().min_by_key(|(_, node)| **node).map_or(0, |(position, _)| position);
+    cycle.rotate_left(earliest);
+    cycle
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(edges: &[&[usize]], expected: &[&[usize]]) {
+        let edges: Vec<Vec<usize>> = edges.iter().map(|e| e.to_vec()).collect();
+        assert_eq!(cycles(&edges), expected);
+    }
+
+    #[test]
+    fn finds_each_cycle_once() {
+        check(&[&[], &[0], &[0, 1]], &[]);
+        check(&[&[0]], &[&[0]]);
+        check(&[&[1], &[2], &[0]], &[&[0, 1, 2]]);
+        check(&[&[1], &[0], &[3], &[2]], &[&[0, 1], &[2, 3]]);
+        check(&[&[1], &[2], &[1]], &[&[1, 2]]);
+        check(&[&[1], &[0, 2], &[0]], &[&[0, 1], &[0, 1, 2]]);
+    }
+
+    #[test]
+    fn long_chains_need_no_stack() {
+        let mut edges: Vec<Vec<usize>> = (0..200_000).map(|n| vec![n + 1]).collect();
+        edges.push(vec![]);
+        assert!(cycles(&edges).is_empty());
+        edges[200_000] = vec![0];
+        assert_eq!(cycles(&edges).len(), 1);
+    }
+}

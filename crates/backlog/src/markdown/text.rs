@@ -1,0 +1,198 @@
+//! What the words of a box and of the lines under it say: ids, dependencies, criteria.
+
+use wiggum_core::task::Criterion;
+
+/// The text of a box, taken apart.
+pub(crate) struct Head {
+    pub(crate) id: Option<String>,
+    pub(crate) title: String,
+    pub(crate) depends_on: Vec<String>,
+}
+
+/// `None` where a box says nothing at all: there is nothing to do.
+pub(crate) fn head(said: &str) -> Option<Head> {
+    let mut said = without_comments(said);
+    let id_note = take_note(&mut said, &["id"]);
+    let depends_note = take_note(&mut said, &["depends on", "depends", "deps"]);
+    let said = said.trim();
+    let (id, title) = match leading_id(said) {
+        Some((id, title)) if id_note.is_none() => (Some(id.to_owned()), title),
+        Some(_) | None => (id_note, said.to_owned()),
+    };
+    let depends_on = depends_note.map(|note| ids(&note)).unwrap_or_default();
+    (id.is_some() || !title.is_empty()).then_some(Head { id, title, depends_on })
+}
+
+/// What a line under a box is about.
+pub(crate) enum Detail<'t> {
+    Criteria(&'t str),
+    Check(Criterion),
+    DependsOn(&'t str),
+    Other,
+}
+
+pub(crate) fn detail(content: &str) -> Detail<'_> {
+    let Some((label, said)) = label(content) else { return Detail::Other };
+    match label.as_str() {
+        "criteria"
+        | "criterion"
+        | "acceptance"
+        | "acceptance criteria"
+        | "acceptance criterion"
+        | "ac"
+        | "done when" => Detail::Criteria(said),
+        "depends on" | "depends" | "dependencies" | "deps" => Detail::DependsOn(said),
+        "check" => match code(said) {
+            Some((command, _)) => Detail::Check(Criterion {
+                text: format!("`{command}` succeeds"),
+                check: Some(command.to_owned()),
+            }),
+            None => Detail::Other,
+        },
+        _ => Detail::Other,
+    }
+}
+
+/// A criterion, and its command where it says ``check: `cmd` ``.
+pub(crate) fn criterion(said: &str) -> Criterion {
+    let lower = said.to_ascii_lowercase();
+    for (at, _) in lower.match_indices("check:") {
+        let (before, after) = (&said[..at], &said[at + "check:".len()..]);
+        let Some((command, rest)) = code(after) else { continue };
+        let before = before.trim_end().trim_end_matches(['(', '[', ';', ',', '-', '–', '—']).trim_end();
+        let rest = rest.trim_start_matches([')', ']']).trim();
+        let text = format!("{before} {rest}").trim().to_owned();
+        let text = if text.is_empty() { format!("`{command}` succeeds") } else { text };
+        return Criterion { text, check: Some(command.to_owned()) };
+    }
+    Criterion { text: said.to_owned(), check: None }
+}
+
+/// Ids in a list such as ``A, `B` and C``; `none` names nothing.
+pub(crate) fn ids(said: &str) -> Vec<String> {
+    said.replace(" and ", ",")
+        .split([',', ';'])
+        .map(|id| id.trim().trim_matches(['`', '*', '[', ']', '"']).trim_end_matches('.').trim().to_owned())
+        .filter(|id| {
+            !id.is_empty() && !["none", "nothing", "-", "—", "n/a"].contains(&id.to_lowercase().as_str())
+        })
+        .collect()
+}
+
+/// Is this heading the name of a section that does not count?
+pub(crate) fn is_set_aside(heading: &str) -> bool {
+    let before_note = heading.split('(').next().unwrap_or_default().replace(['-', '_'], " ");
+    let is_word = |word: &&str| word.chars().any(char::is_alphabetic);
+    let words: Vec<String> = before_note
+        .split_whitespace()
+        .filter(is_word)
+        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase())
+        .collect();
+    ["optional", "future", "future enhancements", "nice to have"].contains(&words.join(" ").as_str())
+}
+
+/// Is this a task id that stands out from words: `US-001`, `T1`, `auth-api-01`, `T1.2`?
+pub(crate) fn is_id(text: &str) -> bool {
+    let is_number = |part: &str| {
+        part.split('.').all(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+    };
+    match text.rsplit_once(['-', '_']) {
+        Some((words, number)) => {
+            let starts_well = words.starts_with(|c: char| c.is_ascii_alphabetic());
+            let is_plain = words.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+            starts_well && is_plain && is_number(number)
+        }
+        None => {
+            let letters = text.bytes().take_while(u8::is_ascii_uppercase).count();
+            letters > 0 && is_number(&text[letters..])
+        }
+    }
+}
+
+/// The id a text starts with, in any of the usual forms, and what is left of the text.
+pub(crate) fn leading_id(said: &str) -> Option<(&str, String)> {
+    let after_id = |rest: &str| rest.trim_start_matches([':', '-', '–', '—', '.', ' ', '\t']).to_owned();
+    for quote in ["**", "__", "`"] {
+        let Some(inside) = said.strip_prefix(quote) else { continue };
+        let (inside, rest) = inside.split_once(quote)?;
+        if is_id(inside.trim_end_matches(':').trim()) {
+            return Some((inside.trim_end_matches(':').trim(), after_id(rest)));
+        }
+        let (id, title) = bare_id(inside)?;
+        return Some((id, format!("{}{rest}", after_id(title))));
+    }
+    if let Some(inside) = said.strip_prefix('[') {
+        let (id, rest) = inside.split_once(']')?;
+        return (is_id(id) && !rest.starts_with('(')).then(|| (id, after_id(rest)));
+    }
+    bare_id(said).map(|(id, rest)| (id, after_id(rest)))
+}
+
+/// `US-001: …`, `T1. …`, `US-001 - …`, spec-kit's `T001 …`, or an id and nothing else.
+fn bare_id(said: &str) -> Option<(&str, &str)> {
+    let end = said.find([':', ' ', '\t']).unwrap_or(said.len());
+    let (word, rest) = said.split_at(end);
+    let id = word.strip_suffix('.').unwrap_or(word);
+    let is_closed = word.len() > id.len() || rest.starts_with(':') || rest.is_empty();
+    let has_dash = ["- ", "– ", "— "].iter().any(|dash| rest.trim_start().starts_with(dash));
+    let is_numbered = id.len() >= 4 && id.starts_with('T');
+    (is_id(id) && (is_closed || has_dash || is_numbered)).then_some((id, rest))
+}
+
+/// Takes `(name: …)` out of a text and returns what stood behind the colon.
+fn take_note(said: &mut String, names: &[&str]) -> Option<String> {
+    let lower = said.to_ascii_lowercase();
+    for (open, _) in lower.match_indices('(') {
+        for name in names {
+            let Some(rest) = lower[open + 1..].trim_start().strip_prefix(name) else { continue };
+            let Some(rest) = rest.trim_start().strip_prefix(':') else { continue };
+            let value_at = lower.len() - rest.len();
+            let end = value_at + rest.find(')')?;
+            let value = said[value_at..end].trim().to_owned();
+            let joined = format!("{} {}", said[..open].trim_end(), said[end + 1..].trim_start());
+            *said = joined.trim().to_owned();
+            return Some(value).filter(|value| !value.is_empty());
+        }
+    }
+    None
+}
+
+/// A comment that ends on its own line is not part of the text, unless it stands in code.
+fn without_comments(said: &str) -> String {
+    let mut out = String::with_capacity(said.len());
+    let mut rest = said;
+    let mut in_code = false;
+    // Looked for once, so that a line of nothing but openings stays cheap.
+    let last_end = said.rfind("-->").map_or(0, |at| said.len() - at);
+    while let Some(at) = rest.find(['`', '<']) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let may_be_comment = !in_code && rest.len() > last_end && last_end > 0;
+        let inside = rest.strip_prefix("<!--").filter(|_| may_be_comment);
+        let comment = inside.and_then(|inside| inside.split_once("-->"));
+        if let Some((_, after)) = comment {
+            rest = after;
+            continue;
+        }
+        in_code ^= rest.starts_with('`');
+        out.push_str(&rest[..1]);
+        rest = &rest[1..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// `Label: said` at the start of a line, emphasis on the label ignored; the label in lower case.
+fn label(content: &str) -> Option<(String, &str)> {
+    let (label, said) = content.split_once(':')?;
+    let name = label.trim().trim_matches(['*', '_']);
+    let is_emphasised = name.len() < label.trim().len();
+    let said = if is_emphasised { said.trim_start_matches(['*', '_']) } else { said };
+    Some((name.trim().to_lowercase(), said.trim()))
+}
+
+/// The code span a text starts with, and what follows it.
+fn code(said: &str) -> Option<(&str, &str)> {
+    let (command, rest) = said.trim_start().strip_prefix('`')?.split_once('`')?;
+    (!command.trim().is_empty()).then(|| (command.trim(), rest))
+}

@@ -1,0 +1,140 @@
+//! `{userStories: […]}` in its three dialects and ralphy's `{tasks: […]}`.
+
+use std::collections::HashMap;
+
+use wiggum_core::ids::TaskId;
+use wiggum_core::task::{FileStatus, Task};
+
+use crate::fields::{Field, Fields, title_or};
+use crate::json::{Kind, Value};
+use crate::problem::Findings;
+use crate::slug::Slugs;
+use crate::{Dialect, Entry, Parsed, Place};
+
+/// Which of the `userStories` dialects a file is.
+///
+/// ralph-tui grew out of snarktank's format and has its marks too, so its own are looked for first.
+pub(crate) fn dialect_of(root: Value<'_>, stories: Value<'_>) -> Dialect {
+    let any_story_has = |keys: &[&str]| {
+        stories.items().any(|story| {
+            story.members().any(|member| member.key.as_str().is_some_and(|key| keys.contains(&key.as_ref())))
+        })
+    };
+    if root.get("name").is_some() || any_story_has(&["dependsOn", "labels", "completionNotes"]) {
+        Dialect::RalphTui
+    } else if root.get("branchName").is_some() || any_story_has(&["acceptanceCriteria"]) {
+        Dialect::Snarktank
+    } else {
+        Dialect::Prd
+    }
+}
+
+pub(crate) fn parse_stories(dialect: Dialect, stories: Value<'_>, findings: &mut Findings) -> Parsed {
+    let mut parsed = Parsed::new(dialect, stories.span());
+    for story in stories.items() {
+        let Some(mut fields) = object(story, findings) else { continue };
+        let Some((id, id_at)) = fields.id() else {
+            if fields.value(Field::Id).is_none() {
+                fields.missing("`id`");
+            }
+            continue;
+        };
+        let title = fields.string(Field::Title, "title");
+        let mut task = read_task(&mut fields, id, title);
+        let passes = fields.flag(Field::Passes, "passes");
+        task.status = status_of(passes, fields.flag(Field::Skipped, "skipped"));
+        let priority = priority(dialect, &mut fields);
+        task.priority = priority.unwrap_or(0);
+        let mut place = Place::json(story.span(), id_at);
+        place.rank = priority;
+        parsed.add(Entry { task, place });
+    }
+    if dialect.is_ordered_by_priority() {
+        // A story without a priority comes last.
+        parsed.entries.sort_by_key(|entry| (entry.place.rank.is_none(), entry.place.rank));
+    }
+    parsed
+}
+
+/// ralphy's tasks have unique titles and no ids: the id is made from the title.
+pub(crate) fn parse_ralphy(tasks: Value<'_>, findings: &mut Findings) -> Parsed {
+    let mut parsed = Parsed::new(Dialect::Ralphy, tasks.span());
+    let mut slugs = Slugs::default();
+    for item in tasks.items() {
+        slugs.reserve(item.get("id").and_then(Value::as_str).as_deref());
+    }
+    let mut by_title: HashMap<String, TaskId> = HashMap::new();
+    for item in tasks.items() {
+        let Some(mut fields) = object(item, findings) else { continue };
+        let title = fields.string(Field::Title, "title").filter(|title| !title.trim().is_empty());
+        let given = fields.id();
+        let (id, id_at) = match (given, &title) {
+            (Some(given), _) => given,
+            (None, Some(title)) => (TaskId::new(slugs.make(title)), fields.start()),
+            (None, None) => {
+                fields.missing("a `title`");
+                continue;
+            }
+        };
+        if let Some(title) = &title
+            && by_title.insert(title.clone(), id.clone()).is_some()
+        {
+            let message = format!("duplicate title `{title}`; expected every title once");
+            fields.findings.add(id_at, message);
+        }
+        let mut task = read_task(&mut fields, id, title);
+        let completed = fields.flag(Field::Completed, "completed");
+        task.status = status_of(completed, fields.flag(Field::Skipped, "skipped"));
+        parsed.add(Entry { task, place: Place::json(item.span(), id_at) });
+    }
+    for entry in &mut parsed.entries {
+        for dependency in &mut entry.task.depends_on {
+            if let Some(id) = by_title.get(dependency.as_str()) {
+                *dependency = id.clone();
+            }
+        }
+    }
+    parsed
+}
+
+/// What all dialects of this family have in common.
+fn read_task(fields: &mut Fields<'_, '_>, id: TaskId, title: Option<String>) -> Task {
+    let description = fields.string(Field::Description, "description").unwrap_or_default();
+    let mut task = Task::new(id.clone(), title_or(title, &description, &id));
+    task.description = description;
+    task.criteria = fields.criteria();
+    task.depends_on = fields.depends_on();
+    task.labels = fields.strings(Field::Labels, "labels");
+    task.notes = fields.string(Field::Notes, "notes").filter(|notes| !notes.trim().is_empty());
+    task.work = fields.work();
+    task
+}
+
+/// Where the order is by priority, 1 is first. Elsewhere the field is the user's own and may hold
+/// anything.
+fn priority(dialect: Dialect, fields: &mut Fields<'_, '_>) -> Option<i64> {
+    if dialect.is_ordered_by_priority() {
+        fields.integer(Field::Priority, "priority")
+    } else {
+        fields.value(Field::Priority).and_then(Value::as_integer)
+    }
+}
+
+/// A task both done and skipped is done.
+pub(crate) fn status_of(done: bool, skipped: bool) -> FileStatus {
+    match (done, skipped) {
+        (true, _) => FileStatus::Done,
+        (false, true) => FileStatus::Skipped,
+        (false, false) => FileStatus::Open,
+    }
+}
+
+/// The fields of an item of the list, which must be an object.
+pub(crate) fn object<'d, 'f>(item: Value<'d>, findings: &'f mut Findings) -> Option<Fields<'d, 'f>> {
+    if item.kind() != Kind::Object {
+        let message = format!("{} in the list of tasks; expected an object", item.kind().name());
+        findings.add(item.start(), message);
+        return None;
+    }
+    Some(Fields::read(item, findings))
+}

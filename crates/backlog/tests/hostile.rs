@@ -1,0 +1,104 @@
+//! Input that nobody meant well: it must be refused or read, never bring the program down.
+
+use proptest::prelude::*;
+use wiggum_backlog::{Backlog, NewTask, Position};
+use wiggum_core::task::FileStatus;
+
+const PRD: &str = "\u{feff}{\"project\": \"p\\u00e9\", \"branchName\": \"b\",\r\n \"userStories\": [{\"id\": \"a\", \"acceptanceCriteria\": [\"x\", {\"text\": \"é\", \"check\": \"c\"}], \"priority\": 1.0, \"passes\": false},\r\n {\"id\": \"b\", \"depends_on\": [\"a\"], \"skipped\": true}]}\r\n";
+const TASKS: &str = "[{\"id\": \"a\", \"description\": \"d\\n\\ud83d\\ude00\", \"status\": \"pending\", \"evaluation\": {\"mode\": \"command\", \"command\": \"c\"}, \"work\": {\"kind\": \"agent\"}, \"outputs\": [{\"kind\": \"file\"}]}, {\"id\": \"b\", \"description\": \"d\", \"status\": \"failed\", \"depends_on\": [\"a\"]}]\n";
+const MARKDOWN: &str = "# T\n- [ ] **US-001**: a (depends: b) <!-- c -->\n\t- [x] é (id: b)\n\t  - Criteria: `x` check: `y`\n```\ncode\n```\n## Optional\n1. [-] z\n> q\n";
+
+/// Reads a text and tries every kind of edit on what was read.
+fn exercise(file: &str, text: &str) {
+    let Ok(backlog) = Backlog::parse(file, text) else { return };
+    backlog.unsupported();
+    let ids: Vec<String> = backlog.tasks().iter().take(4).map(|task| task.id.to_string()).collect();
+    for id in &ids {
+        backlog.line_of(id);
+        for status in [FileStatus::Done, FileStatus::Failed, FileStatus::Skipped, FileStatus::Open] {
+            let mut edited = backlog.clone();
+            edited.set_status(id, status).unwrap();
+            let again = Backlog::parse(file, edited.text()).unwrap();
+            assert_eq!(again.tasks(), edited.tasks());
+        }
+        drop(backlog.clone().delete(id));
+        for to in [
+            Position::First,
+            Position::Last,
+            Position::Before(ids[0].clone()),
+            Position::After(ids[0].clone()),
+        ] {
+            drop(backlog.clone().move_task(id, to));
+        }
+    }
+    let new = NewTask { id: "new-1".into(), title: "New".into(), depends_on: ids, ..NewTask::default() };
+    drop(backlog.clone().add(&new, None));
+}
+
+#[test]
+fn samples_cut_at_every_byte() {
+    for (file, text) in [("prd.json", PRD), ("tasks.json", TASKS), ("TODO.md", MARKDOWN)] {
+        Backlog::parse(file, text).unwrap();
+        for (cut, _) in text.char_indices() {
+            exercise(file, &text[..cut]);
+            exercise(file, &text[cut..]);
+        }
+    }
+}
+
+#[test]
+fn samples_with_every_byte_replaced() {
+    for (file, text) in [("prd.json", PRD), ("tasks.json", TASKS), ("TODO.md", MARKDOWN)] {
+        for (at, old) in text.char_indices() {
+            for new in ['"', '\\', '{', '}', '[', ']', ',', ':', ' ', '\n', '0', '\u{0}', 'é', '`', '-'] {
+                let mut changed = text.to_owned();
+                changed.replace_range(at..at + old.len_utf8(), new.encode_utf8(&mut [0; 4]));
+                if let Ok(backlog) = Backlog::parse(file, changed.as_str()) {
+                    assert_eq!(backlog.text(), changed);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn nesting_and_repetition_without_end() {
+    for unit in [
+        "[",
+        "{\"a\":",
+        "- ",
+        "> ",
+        "  - [ ] a\n",
+        "`",
+        "```\n",
+        "<!--",
+        "(id: ",
+        "**",
+        "1. ",
+        "[ ] ",
+        "- [ ] (",
+    ] {
+        let text = unit.repeat(100_000);
+        for file in ["tasks.json", "TODO.md"] {
+            drop(Backlog::parse(file, text.as_str()));
+            drop(Backlog::parse(file, format!("- [ ] {text}")));
+            drop(Backlog::parse(file, format!("[{{\"work\": {text}")));
+        }
+    }
+    let wide = format!("[{}", "{\"id\": \"a\", \"depends_on\": [\"a\", \"b\"]},".repeat(20_000));
+    assert!(Backlog::parse("tasks.json", wide.trim_end_matches(',').to_owned() + "]").is_err());
+    let parts: String = (0..50_000).map(|n| format!("  - [ ] part {n}\n")).collect();
+    let backlog = Backlog::parse("TODO.md", format!("- [ ] all\n{parts}")).unwrap();
+    assert_eq!(backlog.tasks()[0].depends_on.len(), 50_000);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text(text in "\\PC*|[\\[\\]{}\",:\\\\ \n\ta-z0-9-]*|([-*+]|1\\.| |\t|\\[[ x!-]?\\]|[a-zA-Z:()`<>#-]|\r?\n)*") {
+        for file in ["prd.json", "TODO.md", "x"] {
+            exercise(file, &text);
+        }
+    }
+}
