@@ -1,5 +1,6 @@
 //! Behaviour that shows only while a single program runs, so these tests take turns.
 #![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
 use std::path::Path;
 use std::sync::mpsc::{self, Sender};

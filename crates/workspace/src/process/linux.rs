@@ -120,10 +120,12 @@ fn end_all(mut find: impl FnMut(&HashSet<Pid>) -> Vec<Found>) -> u32 {
 fn send(found: &Found, signal: Signal) -> rustix::io::Result<()> {
     let group = found.facts.group;
     let sent = pidfd_send_signal(&found.pidfd, signal);
-    if signal == Signal::KILL && sent.is_ok() && is_foreign_group(group) {
-        if let Some(group) = Pid::from_raw(group) {
-            let _gone = kill_process_group(group, Signal::KILL);
-        }
+    if signal == Signal::KILL
+        && sent.is_ok()
+        && is_foreign_group(group)
+        && let Some(group) = Pid::from_raw(group)
+    {
+        let _gone = kill_process_group(group, Signal::KILL);
     }
     sent
 }
