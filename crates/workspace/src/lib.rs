@@ -1,1 +1,9 @@
-//! placeholder
+//! The ground an iteration stands on: process trees, the git repository and paths inside it.
+//!
+//! Everything here is synchronous. [`process`] is the only door through which this program starts
+//! other programs; [`git`] goes through it too. Nothing here decides anything: it does what it is
+//! told and reports what it saw.
+
+pub mod git;
+pub mod paths;
+pub mod process;

@@ -1,0 +1,460 @@
+//! The user's repository, through the git command.
+//!
+//! The command and not a library, because only the command honours hooks, filters and every
+//! configuration. What is asked in each iteration without changing anything (where HEAD is, whether
+//! hooks exist) is read from the files instead, so that a completed iteration costs three git
+//! processes: [`Git::stage_all`], [`Git::status`], [`Git::commit`].
+//!
+//! Hooks run for [`Git::commit`] alone; everything else is bookkeeping they should not see. The
+//! user's stash list is never touched.
+
+mod guardian;
+mod head;
+mod locks;
+mod status;
+mod work;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use thiserror::Error;
+use wiggum_core::event::Exit;
+
+use crate::process::{self, CommandLine, Input, Launch, LaunchError, Output};
+
+pub use guardian::Guardian;
+pub use head::Head;
+pub use status::{Change, Entry, Status};
+pub use work::{PutBack, Squashed};
+
+/// A work tree. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Git {
+    root: PathBuf,
+    /// Of this work tree: HEAD and index.
+    git_dir: PathBuf,
+    /// Shared by all work trees: refs, objects, hooks, configuration.
+    common_dir: PathBuf,
+    marker: Option<(String, String)>,
+    env: Vec<(OsString, OsString)>,
+    settings: Arc<OnceLock<Settings>>,
+}
+
+#[derive(Debug, Error)]
+pub enum GitError {
+    #[error("git is not usable")]
+    Start(#[from] LaunchError),
+    #[error("`git {command}` failed ({exit}): {message}")]
+    Failed { command: String, exit: Exit, message: String },
+    #[error("cannot read or write {}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("git answered `{answer}` to `git {command}`")]
+    Answer { command: String, answer: String },
+    #[error("the index is locked: {} exists", path.display())]
+    Locked { path: PathBuf },
+    #[error("there are unmerged paths: {}", paths.join(", "))]
+    Unmerged { paths: Vec<String> },
+    #[error("the repository inside this one cannot be set aside: {path}")]
+    NestedRepository { path: String },
+    #[error("the work tree is not clean: {}", paths.join(", "))]
+    NotClean { paths: Vec<String> },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommitOutcome {
+    Committed(String),
+    /// A hook said no; what it and git wrote.
+    Refused(String),
+}
+
+/// The other side of a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target<'a> {
+    Commit(&'a str),
+    Index,
+    WorkTree,
+}
+
+/// Where a file's content is taken from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source<'a> {
+    Commit(&'a str),
+    Index,
+}
+
+impl Git {
+    /// The work tree that `directory` lies in; `None` outside of one, and in a bare repository.
+    pub fn discover(directory: &Path) -> Result<Option<Self>, GitError> {
+        Self::discover_with(directory, Vec::new())
+    }
+
+    /// As [`Git::discover`], with variables that every git command gets.
+    pub fn discover_with(directory: &Path, env: Vec<(OsString, OsString)>) -> Result<Option<Self>, GitError> {
+        if !directory.ancestors().any(|ancestor| ancestor.join(".git").exists()) {
+            // No process needed. A relative directory is looked at again below its real path.
+            let real = directory
+                .canonicalize()
+                .map_err(|source| GitError::File { path: directory.to_owned(), source })?;
+            if !real.ancestors().any(|ancestor| ancestor.join(".git").exists()) {
+                return Ok(None);
+            }
+        }
+        let mut git = Self::new(directory, None);
+        git.env = env;
+        // The git directory comes last, since it alone may contain a line break.
+        let query = ["rev-parse", "--is-inside-work-tree", "--show-cdup", "--absolute-git-dir"];
+        let output = git.output(&query, Hooks::Off)?;
+        if output.exit == (Exit::Code { code: 128 }) && text(&output.stderr).contains("not a git repository")
+        {
+            return Ok(None);
+        }
+        let answer = text(&output.stdout);
+        let mut lines = answer.splitn(3, '\n');
+        match (output.exit.success(), lines.next(), lines.next(), lines.next()) {
+            (true, Some("true"), Some(up), Some(git_dir)) => {
+                let root = directory.join(up);
+                git.root = root.canonicalize().map_err(|source| GitError::File { path: root, source })?;
+                git.git_dir = PathBuf::from(git_dir.trim_end_matches('\n'));
+                git.common_dir = head::common_dir(&git.git_dir);
+                Ok(Some(git))
+            }
+            (_, Some("false"), _, _) => Ok(None),
+            (true, _, _, _) => {
+                Err(GitError::Answer { command: query.join(" "), answer: answer.clone().into() })
+            }
+            (false, _, _, _) => Err(failed(&query, &output)),
+        }
+    }
+
+    /// A work tree whose `.git` lies in `root`. `marker` is put into the environment of every git.
+    pub fn new(root: &Path, marker: Option<(String, String)>) -> Self {
+        let git_dir = head::git_dir(root);
+        let common_dir = head::common_dir(&git_dir);
+        let settings = Arc::new(OnceLock::new());
+        Self { root: root.to_owned(), git_dir, common_dir, marker, env: Vec::new(), settings }
+    }
+
+    pub fn with_marker(mut self, marker: Option<(String, String)>) -> Self {
+        self.marker = marker;
+        self
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    pub fn common_dir(&self) -> &Path {
+        &self.common_dir
+    }
+
+    pub fn is_tracked(&self, path: &str) -> Result<bool, GitError> {
+        let listed = self.bytes(&["ls-files", "-z", "--", &literal(path)])?;
+        Ok(!listed.is_empty())
+    }
+
+    pub fn ignored(&self, path: &str) -> Result<bool, GitError> {
+        let command = ["check-ignore", "-q", "--no-index", "--", path];
+        let output = self.output(&command, Hooks::Off)?;
+        match output.exit {
+            Exit::Code { code: 0 } => Ok(true),
+            Exit::Code { code: 1 } => Ok(false),
+            _ => Err(failed(&command, &output)),
+        }
+    }
+
+    /// Puts the whole work tree into the index, but for these paths.
+    pub fn stage_all(&self, exclude: &[&str]) -> Result<(), GitError> {
+        let excluded = exclude.iter().map(|path| excluding(path));
+        let mut command = owned(&["add", "-A", "--", "."]);
+        command.extend(excluded);
+        self.run(&command)
+    }
+
+    /// Keeps the index as it is now, so that a check which runs `git add` cannot change what will be
+    /// committed. Git never writes to an index in place, so a hard link is enough.
+    pub fn save_index(&self, to: &Path) -> Result<(), GitError> {
+        let index = self.index_path();
+        let on_target = |source| GitError::File { path: to.to_owned(), source };
+        remove_if_there(to).map_err(on_target)?;
+        link_or_copy(&index, to).map_err(on_target)
+    }
+
+    pub fn put_back_index(&self, from: &Path) -> Result<(), GitError> {
+        let (index, lock) = (self.index_path(), self.git_dir.join("index.lock"));
+        match link_or_copy(from, &lock) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(GitError::Locked { path: lock });
+            }
+            Err(source) => return Err(GitError::File { path: from.to_owned(), source }),
+        }
+        let renamed = std::fs::rename(&lock, &index);
+        // Renaming one link of a file over another link of it leaves both.
+        remove_if_there(&lock).map_err(|source| GitError::File { path: lock, source })?;
+        renamed.map_err(|source| GitError::File { path: index, source })
+    }
+
+    pub(crate) fn index_path(&self) -> PathBuf {
+        self.git_dir.join("index")
+    }
+
+    /// A real `git commit` of the index, hooks and signing included, and of `include` as it is in
+    /// the work tree. A commit without a change is fine: a task may be complete without one.
+    pub fn commit(&self, message: &str, include: &[&str]) -> Result<CommitOutcome, GitError> {
+        let mut command = owned(&["commit", "--quiet", "--allow-empty", "--cleanup=whitespace", "-F", "-"]);
+        if !include.is_empty() {
+            command.extend(owned(&["-i", "--"]));
+            command.extend(include.iter().map(|path| literal(path)));
+        }
+        let mut launch = self.launch(&command, Hooks::On);
+        launch.env.extend(self.identity()?);
+        launch.stdin = Input::Bytes(message.as_bytes().to_vec());
+        let output = process::run(launch)?;
+        match output.exit {
+            Exit::Code { code: 0 } => match self.head()?.commit {
+                Some(commit) => Ok(CommitOutcome::Committed(commit)),
+                None => {
+                    Err(GitError::Answer { command: "commit".to_owned(), answer: "no commit".to_owned() })
+                }
+            },
+            // Hooks alone make git end with 1 here; its own refusals are 128.
+            Exit::Code { code: 1 } => Ok(CommitOutcome::Refused(message_of(&output))),
+            Exit::Code { .. } | Exit::Signal { .. } | Exit::TimedOut | Exit::NotStarted => {
+                Err(failed(&command, &output))
+            }
+        }
+    }
+
+    /// The newest of the last 50 commits that carries this trailer.
+    pub fn find_commit(&self, trailer: &str, value: &str) -> Result<Option<String>, GitError> {
+        if self.head()?.commit.is_none() {
+            return Ok(None);
+        }
+        let format = format!("--format=%x1e%H%x1f%(trailers:key={trailer},valueonly,unfold)");
+        let log = self.bytes(&["log", "-50", &format])?;
+        let log = text(&log);
+        let commits = log.split('\x1e').filter_map(|commit| commit.split_once('\x1f'));
+        let mut found = commits.filter(|(_, values)| values.lines().any(|line| line.trim() == value));
+        Ok(found.next().map(|(commit, _)| commit.to_owned()))
+    }
+
+    /// For people to read.
+    pub fn diff(&self, from: &str, to: Target<'_>, paths: &[&str]) -> Result<String, GitError> {
+        let mut command = owned(&["diff", "--no-color", "--no-ext-diff", "--no-renames"]);
+        match to {
+            Target::Commit(commit) => command.extend(owned(&[from, commit])),
+            Target::Index => command.extend(owned(&["--cached", from])),
+            Target::WorkTree => command.extend(owned(&[from])),
+        }
+        command.push("--".to_owned());
+        command.extend(paths.iter().map(|path| literal(path)));
+        Ok(text(&self.bytes(&command)?).into_owned())
+    }
+
+    /// `None` if there is no such file there.
+    pub fn show_file(&self, source: Source<'_>, path: &str) -> Result<Option<Vec<u8>>, GitError> {
+        let object = match source {
+            Source::Commit(commit) => format!("{commit}:{path}"),
+            Source::Index => format!(":0:{path}"),
+        };
+        let output = self.output(&["cat-file", "blob", &object], Hooks::Off)?;
+        Ok(output.exit.success().then_some(output.stdout))
+    }
+
+    /// The last commits, newest first, one line each.
+    pub fn log_oneline(&self, count: usize) -> Result<Vec<String>, GitError> {
+        if self.head()?.commit.is_none() {
+            return Ok(Vec::new());
+        }
+        let log = self.bytes(&["log", "--no-color", "--format=%h %s", &format!("-{count}")])?;
+        Ok(text(&log).lines().map(str::to_owned).collect())
+    }
+
+    /// The id of the tree that the index stands for.
+    pub fn index_tree(&self) -> Result<String, GitError> {
+        self.line(&["write-tree"])
+    }
+
+    /// The id of a commit's tree.
+    pub fn tree_of(&self, commit: &str) -> Result<String, GitError> {
+        self.line(&["rev-parse", "--verify", &format!("{commit}^{{tree}}")])
+    }
+
+    /// What a reference points to, if it exists.
+    pub fn resolve(&self, reference: &str) -> Result<Option<String>, GitError> {
+        let command = ["rev-parse", "--quiet", "--verify", "--end-of-options", reference];
+        let output = self.output(&command, Hooks::Off)?;
+        Ok(output.exit.success().then(|| text(&output.stdout).trim().to_owned()))
+    }
+
+    pub fn delete_reference(&self, reference: &str) -> Result<(), GitError> {
+        self.run(&["update-ref", "-d", reference])
+    }
+
+    /// Might a hook refuse or change a commit?
+    pub fn hooks_present(&self) -> Result<bool, GitError> {
+        let hooks = self.common_dir.join("hooks");
+        let here = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"]
+            .into_iter()
+            .any(|name| is_executable(&hooks.join(name)));
+        Ok(here || guardian::hooks_path(&self.common_dir).is_some() || self.settings()?.hooks_path)
+    }
+
+    /// Variables that give a commit somebody's name where the user has none configured.
+    fn identity(&self) -> Result<Vec<(OsString, OsString)>, GitError> {
+        let settings = self.settings()?;
+        let mut missing = Vec::new();
+        for (part, known, ours) in
+            [("NAME", settings.name, "Wiggum"), ("EMAIL", settings.email, "wiggum@localhost")]
+        {
+            for role in ["AUTHOR", "COMMITTER"] {
+                let variable = OsString::from(format!("GIT_{role}_{part}"));
+                let given = std::env::var_os(&variable).is_some()
+                    || self.env.iter().any(|(name, _)| *name == variable);
+                if !known && !given {
+                    missing.push((variable, ours.into()));
+                }
+            }
+        }
+        Ok(missing)
+    }
+
+    /// Asked once: the configuration may come from many files.
+    fn settings(&self) -> Result<Settings, GitError> {
+        if let Some(settings) = self.settings.get() {
+            return Ok(*settings);
+        }
+        let names = ["config", "--name-only", "--get-regexp", r"^(user\.(name|email)|core\.hookspath)$"];
+        let output = self.output(&names, Hooks::AsConfigured)?;
+        let names = text(&output.stdout);
+        let has = |name: &str| names.lines().any(|line| line.eq_ignore_ascii_case(name));
+        let settings =
+            Settings { name: has("user.name"), email: has("user.email"), hooks_path: has("core.hookspath") };
+        Ok(*self.settings.get_or_init(|| settings))
+    }
+
+    fn line(&self, command: &[impl AsRef<str>]) -> Result<String, GitError> {
+        Ok(text(&self.bytes(command)?).trim_end_matches('\n').to_owned())
+    }
+
+    fn run(&self, command: &[impl AsRef<str>]) -> Result<(), GitError> {
+        self.bytes(command).map(drop)
+    }
+
+    fn bytes(&self, command: &[impl AsRef<str>]) -> Result<Vec<u8>, GitError> {
+        self.bytes_of(command, self.launch(command, Hooks::Off))
+    }
+
+    fn bytes_of(&self, command: &[impl AsRef<str>], launch: Launch) -> Result<Vec<u8>, GitError> {
+        let output = process::run(launch)?;
+        if output.exit.success() { Ok(output.stdout) } else { Err(failed(command, &output)) }
+    }
+
+    fn output(&self, command: &[impl AsRef<str>], hooks: Hooks) -> Result<Output, GitError> {
+        Ok(process::run(self.launch(command, hooks))?)
+    }
+
+    fn launch(&self, command: &[impl AsRef<str>], hooks: Hooks) -> Launch {
+        let mut args: Vec<&str> = CONFIGURATION.iter().flat_map(|setting| ["-c", setting]).collect();
+        match hooks {
+            Hooks::Off => args.extend(["-c", "core.hooksPath=/dev/null"]),
+            Hooks::On | Hooks::AsConfigured => {}
+        }
+        args.extend(command.iter().map(AsRef::as_ref));
+        let mut launch = Launch::new(CommandLine::new("git", args), &self.root);
+        launch.marker.clone_from(&self.marker);
+        let env = ENVIRONMENT.map(|(name, value)| (name.into(), value.into()));
+        launch.env = env.into_iter().chain(self.env.iter().cloned()).collect();
+        launch
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hooks {
+    On,
+    Off,
+    /// For reading the setting itself.
+    AsConfigured,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    name: bool,
+    email: bool,
+    hooks_path: bool,
+}
+
+/// No maintenance in the background of a commit, no quoting of names, no advice in what people read.
+const CONFIGURATION: [&str; 6] = [
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "core.quotePath=off",
+    "advice.addEmbeddedRepo=false",
+    "advice.ignoredHook=false",
+    "advice.detachedHead=false",
+];
+
+/// One language, no questions, and no lock taken only to save time later.
+const ENVIRONMENT: [(&str, &str); 4] =
+    [("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0"), ("GIT_EDITOR", ":")];
+
+fn failed(command: &[impl AsRef<str>], output: &Output) -> GitError {
+    let command = command.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(" ");
+    GitError::Failed { command, exit: output.exit, message: message_of(output) }
+}
+
+fn message_of(output: &Output) -> String {
+    let both = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
+    text(&both).trim().to_owned()
+}
+
+fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
+}
+
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// A path as nothing but itself, whatever characters it is made of.
+fn literal(path: &str) -> String {
+    format!(":(top,literal){path}")
+}
+
+fn excluding(path: &str) -> String {
+    format!(":(top,exclude,literal){path}")
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Fails if `to` exists. A copy keeps the time of the original: git compares it with that of the
+/// files to know which of them it must look into.
+fn link_or_copy(from: &Path, to: &Path) -> io::Result<()> {
+    match std::fs::hard_link(from, to) {
+        Ok(()) => return Ok(()),
+        Err(error) if matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound) => {
+            return Err(error);
+        }
+        Err(_) => {}
+    }
+    let mut source = std::fs::File::open(from)?;
+    let mut target = std::fs::OpenOptions::new().write(true).create_new(true).open(to)?;
+    io::copy(&mut source, &mut target)?;
+    target.set_times(std::fs::FileTimes::new().set_modified(source.metadata()?.modified()?))
+}
+
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}

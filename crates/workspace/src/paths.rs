@@ -1,0 +1,230 @@
+//! Paths that stay inside a directory, files that are never half written, and locks between processes.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use thiserror::Error;
+
+#[derive(Debug, Error)]
+pub enum Escape {
+    #[error("`{path}` is empty")]
+    Empty { path: String },
+    #[error("`{path}` is not relative to the workspace")]
+    Absolute { path: String },
+    #[error("`{path}` leads out of the workspace")]
+    Outside { path: String },
+    #[error("cannot look at {}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+}
+
+/// The path of `relative` below `root`, if it stays there: no `..`, nothing absolute, no symbolic
+/// link that leads out. What does not exist yet is fine.
+pub fn inside(root: &Path, relative: &str) -> Result<PathBuf, Escape> {
+    let named = || relative.to_owned();
+    if relative.is_empty() {
+        return Err(Escape::Empty { path: named() });
+    }
+    for component in Path::new(relative).components() {
+        match component {
+            Component::Normal(_) | Component::CurDir => {}
+            Component::ParentDir => return Err(Escape::Outside { path: named() }),
+            Component::RootDir | Component::Prefix(_) => return Err(Escape::Absolute { path: named() }),
+        }
+    }
+    let path = root.join(relative);
+    let real_root =
+        root.canonicalize().map_err(|source| Escape::Unreadable { path: root.to_owned(), source })?;
+    if real(&path)?.starts_with(&real_root) { Ok(path) } else { Err(Escape::Outside { path: named() }) }
+}
+
+/// As many links as the kernel follows.
+const MAX_LINKS: u32 = 40;
+
+/// Where a path really is, also when its end does not exist yet or is a link to nothing.
+fn real(path: &Path) -> Result<PathBuf, Escape> {
+    let unreadable = |source| Escape::Unreadable { path: path.to_owned(), source };
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        match path.canonicalize() {
+            Ok(real) => return Ok(real),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(unreadable(error)),
+        }
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(path) };
+        let parent = real(parent)?;
+        let here = parent.join(name);
+        match fs::read_link(&here) {
+            Ok(target) => path = parent.join(target),
+            Err(_) => return Ok(here),
+        }
+    }
+    Err(unreadable(io::Error::other("too many symbolic links")))
+}
+
+/// Replaces a file's content so that a reader, or a crash at any moment, sees all of the old or all
+/// of the new. A symbolic link is followed and stays one; the file's mode stays.
+pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let path = real(path).map_err(io::Error::other)?;
+    let directory = path.parent().ok_or_else(|| io::Error::other("a file needs a directory"))?;
+    let temporary = directory.join(temporary_name(&path));
+    let written = write_new(&temporary, &path, bytes).and_then(|()| fs::rename(&temporary, &path));
+    if let Err(error) = written {
+        drop(fs::remove_file(&temporary));
+        return Err(error);
+    }
+    File::open(directory)?.sync_all()
+}
+
+/// [`write_atomic`] for a path that must stay inside `root`.
+pub fn write_inside(root: &Path, relative: &str, bytes: &[u8]) -> io::Result<()> {
+    let path = inside(root, relative).map_err(io::Error::other)?;
+    write_atomic(&path, bytes)
+}
+
+/// Hidden, so that it is not taken for the user's, and known by its ending if a crash leaves it.
+fn temporary_name(path: &Path) -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!(".{name}.{}-{count}.wiggum-tmp", std::process::id())
+}
+
+fn write_new(temporary: &Path, target: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(temporary)?;
+    if let Ok(metadata) = fs::metadata(target) {
+        file.set_permissions(metadata.permissions())?;
+    }
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// A lock between processes, held until it is dropped or its process dies.
+#[derive(Debug)]
+pub struct FileLock {
+    file: File,
+    path: PathBuf,
+}
+
+impl FileLock {
+    /// Waits until the lock is free. The file is created if need be and stays afterwards.
+    pub fn acquire(path: &Path) -> io::Result<Self> {
+        let file = Self::open(path)?;
+        file.lock()?;
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    /// `None` if somebody else holds it.
+    pub fn try_acquire(path: &Path) -> io::Result<Option<Self>> {
+        let file = Self::open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self { file, path: path.to_owned() })),
+            Err(fs::TryLockError::WouldBlock) => Ok(None),
+            Err(fs::TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn open(path: &Path) -> io::Result<File> {
+        OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+    }
+}
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        // Closing the file would do; a child that inherited it would keep the lock alive, though.
+        drop(self.file.unlock());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn paths_stay_inside() {
+        let base = tempfile::tempdir().unwrap();
+        let root = base.path().join("root");
+        fs::create_dir_all(root.join("src")).unwrap();
+        fs::create_dir(base.path().join("outside")).unwrap();
+        symlink("../outside", root.join("out")).unwrap();
+        symlink("src", root.join("in")).unwrap();
+        symlink("../outside/not yet", root.join("dangling out")).unwrap();
+        symlink("src/not yet", root.join("dangling in")).unwrap();
+        symlink("loop", root.join("loop")).unwrap();
+        symlink("/etc/passwd", root.join("passwd")).unwrap();
+
+        let allowed = ["a", "src/new/deep", "./a", "in/a", "dangling in", "-a", "ü b", "..a"];
+        for path in allowed {
+            assert_eq!(inside(&root, path).unwrap(), root.join(path), "{path}");
+        }
+        let refused = [
+            "",
+            "..",
+            "../root/a",
+            "src/../../x",
+            "/etc/passwd",
+            "out/a",
+            "out",
+            "dangling out",
+            "loop",
+            "passwd",
+        ];
+        for path in refused {
+            assert!(inside(&root, path).is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_replaced_and_keeps_its_mode() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("file");
+        write_atomic(&path, b"one").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o751)).unwrap();
+        write_atomic(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o751);
+        assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1, "no temporary file is left");
+    }
+
+    #[test]
+    fn a_link_stays_a_link_and_never_leads_out() {
+        let base = tempfile::tempdir().unwrap();
+        let root = base.path().join("root");
+        fs::create_dir_all(root.join("docs")).unwrap();
+        fs::write(base.path().join("secret"), "old").unwrap();
+        symlink("docs/real.md", root.join("link.md")).unwrap();
+        symlink("../secret", root.join("out.md")).unwrap();
+
+        write_inside(&root, "link.md", b"new").unwrap();
+        assert!(root.join("link.md").is_symlink());
+        assert_eq!(fs::read(root.join("docs/real.md")).unwrap(), b"new");
+        write_inside(&root, "out.md", b"new").unwrap_err();
+        assert_eq!(fs::read(base.path().join("secret")).unwrap(), b"old");
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file_and_nothing_else() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("directory");
+        fs::create_dir(&path).unwrap();
+        write_atomic(&path, b"x").unwrap_err();
+        assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_lock_has_one_holder() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("lock");
+        let held = FileLock::acquire(&path).unwrap();
+        assert_eq!(held.path(), path);
+        assert!(FileLock::try_acquire(&path).unwrap().is_none());
+        drop(held);
+        assert!(FileLock::try_acquire(&path).unwrap().is_some());
+    }
+}

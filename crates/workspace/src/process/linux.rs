@@ -1,0 +1,286 @@
+//! Process trees on Linux: sessions, subreaper, `/proc`, pidfds.
+//!
+//! A pidfd is opened before anything is read about a process, and signals go through it: if the
+//! number was reused in between, the signal reaches nobody instead of a stranger.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::Once;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, getpgrp, getpid,
+    getrlimit, getsid, kill_process_group, pidfd_open, pidfd_send_signal, set_child_subreaper, setrlimit,
+    setsid, waitid, waitpid,
+};
+
+use super::registry::{self, Live, Token};
+use super::supervise::timespec;
+
+/// What outlived its program gets this long after TERM: enough to remove a lock file, too short to
+/// be noticed.
+const KINDNESS: Duration = Duration::from_millis(200);
+/// A killed process that is still there after this long is stuck in the kernel; look again.
+const AFTER_KILL: Duration = Duration::from_secs(1);
+/// Never hang on what cannot be ended (stuck in the kernel).
+const GIVE_UP: Duration = Duration::from_secs(10);
+
+pub(super) fn adopt_orphans() -> io::Result<()> {
+    Ok(set_child_subreaper(Some(getpid()))?)
+}
+
+/// Own session, and the token in a place that is inherited whatever a descendant does: the soft
+/// limit on uninterrupted real-time CPU. It is in microseconds, so our values mean 90 000 years,
+/// and it applies to real-time scheduled processes only. The hard limit stays as it is.
+pub(super) fn prepare(command: &mut Command, token: Token) {
+    static ADOPT: Once = Once::new();
+    // A kernel that refuses is older than any we run on; `adopt_orphans` reports it.
+    ADOPT.call_once(|| drop(adopt_orphans()));
+
+    let hard = getrlimit(Resource::Rttime).maximum;
+    let limit = Rlimit { current: Some(token.number()), maximum: hard };
+    let prepare = move || {
+        setsid()?;
+        // Refused under a lower hard limit: descendants are then told apart by session only.
+        let _unmarked = setrlimit(Resource::Rttime, limit);
+        Ok(())
+    };
+    // SAFETY: between fork and exec only async-signal-safe calls are allowed. The closure makes two
+    // raw system calls on values it owns; it neither allocates nor locks.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// Something that becomes readable when the process has ended.
+pub(super) fn exit_signal(pid: Pid) -> io::Result<OwnedFd> {
+    Ok(pidfd_open(pid, PidfdFlags::empty())?)
+}
+
+/// Ends what is left of a program that has ended and was reaped. Returns how many there were.
+pub(super) fn end_survivors(main: Pid, token: Token) -> u32 {
+    if has_no_children() {
+        return 0;
+    }
+    end_all(|beyond_us| find_survivors(main, token, beyond_us))
+}
+
+pub(super) fn end_marked(name: &str, value: &str) -> u32 {
+    end_all(|beyond_us| find_marked(name, value, beyond_us))
+}
+
+/// Every orphan comes back to us, so without children there is nobody to look for. One system call
+/// instead of a walk through `/proc`, in the most common case.
+fn has_no_children() -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    matches!(waitid(WaitId::All, options), Err(Errno::CHILD))
+}
+
+struct Found {
+    pid: Pid,
+    pidfd: OwnedFd,
+    facts: Facts,
+}
+
+/// TERM, a moment, then KILL, looking again each time since they may fork, until none is found.
+fn end_all(mut find: impl FnMut(&HashSet<Pid>) -> Vec<Found>) -> u32 {
+    let give_up = Instant::now() + GIVE_UP;
+    let mut ended = HashSet::new();
+    let mut beyond_us = HashSet::new();
+    let mut signal = Signal::TERM;
+    loop {
+        let (dead, alive): (Vec<_>, Vec<_>) =
+            find(&beyond_us).into_iter().partition(|found| found.facts.is_dead());
+        dead.iter().for_each(|found| reap(found.pid));
+        if (alive.is_empty() && dead.is_empty()) || Instant::now() >= give_up {
+            return u32::try_from(ended.len()).unwrap_or(u32::MAX);
+        }
+        let mut waiting = Vec::new();
+        for found in alive {
+            if send(&found, signal) == Err(Errno::PERM) {
+                // Another user's process (sudo): not ours to end.
+                beyond_us.insert(found.pid);
+            } else {
+                ended.insert((found.pid, found.facts.start));
+                waiting.push(found);
+            }
+        }
+        let patience = if signal == Signal::TERM { KINDNESS } else { AFTER_KILL };
+        wait_until_dead(&waiting, patience);
+        waiting.iter().for_each(|found| reap(found.pid));
+        signal = Signal::KILL;
+    }
+}
+
+/// A whole group is killed at once, since the kernel then lets none of its members fork away.
+fn send(found: &Found, signal: Signal) -> rustix::io::Result<()> {
+    let group = found.facts.group;
+    let sent = pidfd_send_signal(&found.pidfd, signal);
+    if signal == Signal::KILL
+        && sent.is_ok()
+        && is_foreign_group(group)
+        && let Some(group) = Pid::from_raw(group)
+    {
+        let _gone = kill_process_group(group, Signal::KILL);
+    }
+    sent
+}
+
+/// Not ours and not that of another program of ours.
+fn is_foreign_group(group: i32) -> bool {
+    group > 1
+        && group != getpgrp().as_raw_nonzero().get()
+        && registry::lock().iter().all(|live| live.main != Some(group))
+}
+
+fn wait_until_dead(processes: &[Found], patience: Duration) {
+    let until = Instant::now() + patience;
+    let mut left: Vec<&Found> = processes.iter().collect();
+    while !left.is_empty() {
+        let timeout = until.saturating_duration_since(Instant::now());
+        let mut fds: Vec<_> =
+            left.iter().map(|found| PollFd::from_borrowed_fd(found.pidfd.as_fd(), PollFlags::IN)).collect();
+        match poll(&mut fds, Some(&timespec(timeout))) {
+            Ok(0) => return,
+            Ok(_) => {
+                let mut dead = fds.iter().map(|fd| !fd.revents().is_empty());
+                let dead: Vec<bool> = dead.by_ref().collect();
+                drop(fds);
+                let mut dead = dead.into_iter();
+                left.retain(|_| !dead.next().unwrap_or(false));
+            }
+            Err(Errno::INTR) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Only our own children can be reaped; for others this does nothing.
+fn reap(pid: Pid) {
+    let _status = waitpid(Some(pid), WaitOptions::NOHANG);
+}
+
+/// The descendants of ours that this program left behind, those of other live programs excepted.
+fn find_survivors(main: Pid, token: Token, beyond_us: &HashSet<Pid>) -> Vec<Found> {
+    let live = registry::lock();
+    let ourselves = getpid().as_raw_nonzero().get();
+    let own_session = getsid(None).map_or(0, |session| session.as_raw_nonzero().get());
+    let all = processes();
+    let is_root = |(pid, facts): &&(i32, Facts)| {
+        facts.parent == ourselves
+            // Whatever is still in our session was started by us and not through this door.
+            && facts.session != own_session
+            && live.iter().all(|live| live.main != Some(*pid))
+            && belongs(*pid, *facts, main, token, &live)
+    };
+    let mut tree: Vec<i32> = all.iter().filter(is_root).map(|(pid, _)| *pid).collect();
+    let mut next = 0;
+    while next < tree.len() {
+        let parent = tree[next];
+        tree.extend(all.iter().filter(|(_, facts)| facts.parent == parent).map(|(pid, _)| *pid));
+        next += 1;
+    }
+    tree.into_iter()
+        .filter_map(Pid::from_raw)
+        .filter(|pid| !beyond_us.contains(pid))
+        .filter_map(open)
+        .collect()
+}
+
+/// Whose is an orphan? Its token says so. Without one (it set its limits anew) its session may;
+/// failing that it is left to whichever program ends last, so that none loses a process to another.
+fn belongs(pid: i32, facts: Facts, main: Pid, token: Token, live: &[Live]) -> bool {
+    match token_of(pid) {
+        Some(found) if found == token => true,
+        Some(found) if found.may_survive() => false,
+        Some(found) if live.iter().any(|live| live.token == found) => false,
+        Some(_) | None => {
+            let others = live.iter().filter(|live| live.token != token && !live.token.may_survive());
+            facts.session == main.as_raw_nonzero().get() || others.count() == 0
+        }
+    }
+}
+
+fn find_marked(name: &str, value: &str, beyond_us: &HashSet<Pid>) -> Vec<Found> {
+    let entry = format!("{name}={value}").into_bytes();
+    let all = processes();
+    let spared = ourselves_and_ancestors(&all);
+    all.iter()
+        .filter(|(pid, facts)| !spared.contains(pid) && !facts.is_dead())
+        .filter_map(|(pid, _)| Pid::from_raw(*pid))
+        .filter(|pid| !beyond_us.contains(pid))
+        .filter_map(open)
+        .filter(|found| is_marked(found.pid.as_raw_nonzero().get(), name, value, &entry))
+        .collect()
+}
+
+fn is_marked(pid: i32, name: &str, value: &str, entry: &[u8]) -> bool {
+    let in_environment = || {
+        fs::read(format!("/proc/{pid}/environ"))
+            .is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|found| found == entry))
+    };
+    token_of(pid).is_some_and(|token| token.has_marker(name, value)) || in_environment()
+}
+
+fn ourselves_and_ancestors(all: &[(i32, Facts)]) -> HashSet<i32> {
+    let mut spared = HashSet::new();
+    let mut next = Some(getpid().as_raw_nonzero().get());
+    while let Some(pid) = next.filter(|pid| spared.insert(*pid)) {
+        next = all.iter().find(|(other, _)| *other == pid).map(|(_, facts)| facts.parent);
+    }
+    spared
+}
+
+/// What `/proc/<pid>/stat` says.
+#[derive(Clone, Copy)]
+struct Facts {
+    state: u8,
+    parent: i32,
+    group: i32,
+    session: i32,
+    start: u64,
+}
+
+impl Facts {
+    fn read(pid: i32) -> Option<Self> {
+        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        // The name before it is in brackets and may contain anything, brackets included.
+        let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
+        let mut fields = std::str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace();
+        Some(Self {
+            state: *fields.next()?.as_bytes().first()?,
+            parent: fields.next()?.parse().ok()?,
+            group: fields.next()?.parse().ok()?,
+            session: fields.next()?.parse().ok()?,
+            start: fields.nth(15)?.parse().ok()?,
+        })
+    }
+
+    fn is_dead(self) -> bool {
+        matches!(self.state, b'Z' | b'X' | b'x')
+    }
+}
+
+fn processes() -> Vec<(i32, Facts)> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter_map(|pid| Some((pid, Facts::read(pid)?)))
+        .collect()
+}
+
+fn open(pid: Pid) -> Option<Found> {
+    let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+    let facts = Facts::read(pid.as_raw_nonzero().get())?;
+    Some(Found { pid, pidfd, facts })
+}
+
+fn token_of(pid: i32) -> Option<Token> {
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max realtime timeout"))?;
+    Token::from_number(line.split_ascii_whitespace().next()?.parse().ok()?)
+}

@@ -1,0 +1,46 @@
+//! Process groups only, for systems other than Linux: what leaves its group is not found.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::thread;
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, setsid, waitid};
+
+use super::registry::Token;
+
+pub(super) fn adopt_orphans() -> io::Result<()> {
+    Ok(())
+}
+
+pub(super) fn prepare(command: &mut Command, _token: Token) {
+    let prepare = || {
+        setsid()?;
+        Ok(())
+    };
+    // SAFETY: between fork and exec only async-signal-safe calls are allowed, and `setsid` is one.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// Something that becomes readable when the process has ended.
+pub(super) fn exit_signal(pid: Pid) -> io::Result<OwnedFd> {
+    let (reader, writer) = io::pipe()?;
+    thread::Builder::new().name("process exit".to_owned()).spawn(move || {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while waitid(WaitId::Pid(pid), options) == Err(rustix::io::Errno::INTR) {}
+        // Closing the other end is the message.
+        drop(writer);
+    })?;
+    Ok(reader.into())
+}
+
+/// The group's number cannot have been reused as long as it has members; without members the
+/// signal reaches nobody.
+pub(super) fn end_survivors(main: Pid, _token: Token) -> u32 {
+    u32::from(kill_process_group(main, Signal::KILL).is_ok())
+}
+
+pub(super) fn end_marked(_name: &str, _value: &str) -> u32 {
+    0
+}

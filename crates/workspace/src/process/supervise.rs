@@ -1,0 +1,359 @@
+//! One program from its start to the end of the last thing it started.
+//!
+//! A single `poll` waits for everything at once: room in the program's input, its output, its end,
+//! a stop request, the end of a grace period. So nothing is polled by sleeping, no thread blocks on
+//! a pipe, and a program that never reads its input or floods its output harms nobody.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process_group};
+use wiggum_core::event::Exit;
+
+use super::registry::{self, Live, Survivors, Token};
+use super::{Ended, GIT_LOCATION, Grace, Input, Launch, LaunchError, Stop, Stream, system};
+
+/// As much as a pipe holds.
+const CHUNK: usize = 64 * 1024;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StopRequest {
+    pub(super) why: Stop,
+    pub(super) grace: Grace,
+}
+
+pub(super) struct Supervisor {
+    child: Child,
+    main: Pid,
+    token: Token,
+    survivors: Survivors,
+    started: Instant,
+    /// Becomes readable when the program has ended.
+    exit: OwnedFd,
+    stdin: Option<Feed>,
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+    control: Option<Control>,
+    stopping: Stopping,
+}
+
+struct Feed {
+    pipe: ChildStdin,
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+struct Control {
+    wake: io::PipeReader,
+    request: Arc<Mutex<Option<StopRequest>>>,
+}
+
+/// How far a requested stop has come.
+#[derive(Clone, Copy)]
+enum Stopping {
+    No,
+    Interrupted { request: StopRequest, until: Instant },
+    Terminated { request: StopRequest, until: Instant },
+    Killed { request: StopRequest },
+}
+
+impl Supervisor {
+    pub(super) fn start(launch: Launch, survivors: Survivors) -> Result<Self, LaunchError> {
+        let shown = launch.command.to_string();
+        let cwd = launch.cwd.clone();
+        let token = Token::new(launch.marker.as_ref(), survivors);
+        let started = Instant::now();
+        let (mut child, main) = {
+            let mut live = registry::lock();
+            let child = command(&launch, token).spawn().map_err(|source| LaunchError::Spawn {
+                command: shown.clone(),
+                cwd,
+                source,
+            })?;
+            let main = pid_of(&child);
+            live.push(Live { main: Some(main.as_raw_nonzero().get()), token });
+            (child, main)
+        };
+        let stdin = child.stdin.take();
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let exit = set_nonblocking(stdin.as_ref(), stdout.as_ref(), stderr.as_ref())
+            .and_then(|()| system::exit_signal(main));
+        let exit = match exit {
+            Ok(exit) => exit,
+            Err(source) => {
+                abandon(&mut child, main, token);
+                return Err(LaunchError::Supervise { command: shown, source });
+            }
+        };
+        let stdin = stdin.zip(match launch.stdin {
+            Input::Nothing => None,
+            Input::Bytes(bytes) => Some(bytes),
+        });
+        Ok(Self {
+            child,
+            main,
+            token,
+            survivors,
+            started,
+            exit,
+            stdin: stdin.map(|(pipe, bytes)| Feed { pipe, bytes, written: 0 }),
+            stdout,
+            stderr,
+            control: None,
+            stopping: Stopping::No,
+        })
+    }
+
+    pub(super) fn listen(mut self, wake: io::PipeReader, request: Arc<Mutex<Option<StopRequest>>>) -> Self {
+        self.control = Some(Control { wake, request });
+        self
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(super) fn abandon(mut self) {
+        abandon(&mut self.child, self.main, self.token);
+    }
+
+    pub(super) fn supervise(mut self, output: &mut dyn FnMut(Stream, &[u8])) -> Ended {
+        let mut buffer = vec![0; CHUNK];
+        while !self.step(&mut buffer, output) {}
+        let status = self.reap();
+        let ended_processes = match self.survivors {
+            Survivors::End => system::end_survivors(self.main, self.token),
+            Survivors::Leave => 0,
+        };
+        // Whoever could still write is gone, or is meant to stay: what is in the pipes is all.
+        drain(&mut self.stdout, Stream::Stdout, &mut buffer, output);
+        drain(&mut self.stderr, Stream::Stderr, &mut buffer, output);
+        registry::remove(self.token);
+        Ended { exit: self.exit_of(status), duration: self.started.elapsed(), ended_processes }
+    }
+
+    /// Waits for the next thing to happen and deals with it; true when the program has ended.
+    fn step(&mut self, buffer: &mut [u8], output: &mut dyn FnMut(Stream, &[u8])) -> bool {
+        let ready = self.wait();
+        if ready.stdin {
+            self.feed();
+        }
+        if ready.stdout {
+            read(&mut self.stdout, Stream::Stdout, buffer, output);
+        }
+        if ready.stderr {
+            read(&mut self.stderr, Stream::Stderr, buffer, output);
+        }
+        if ready.exit {
+            self.stdin = None;
+            return true;
+        }
+        if ready.control {
+            self.begin_stop();
+        }
+        self.go_on_stopping();
+        false
+    }
+
+    fn wait(&self) -> Ready {
+        let watched = [
+            Some((self.exit.as_fd(), PollFlags::IN)),
+            self.stdin.as_ref().map(|feed| (feed.pipe.as_fd(), PollFlags::OUT)),
+            self.stdout.as_ref().map(|pipe| (pipe.as_fd(), PollFlags::IN)),
+            self.stderr.as_ref().map(|pipe| (pipe.as_fd(), PollFlags::IN)),
+            self.control.as_ref().map(|control| (control.wake.as_fd(), PollFlags::IN)),
+        ];
+        let present = watched.iter().flatten();
+        let mut fds: Vec<_> = present.map(|(fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
+        let timeout = self.timeout().map(timespec);
+        // An interrupted poll (EINTR) reports nothing ready and is simply done again.
+        let polled = poll(&mut fds, timeout.as_ref()).is_ok();
+        let mut results = fds.iter().map(|fd| polled && !fd.revents().is_empty());
+        let [exit, stdin, stdout, stderr, control] =
+            watched.map(|watched| watched.is_some() && results.next().unwrap_or(false));
+        Ready { exit, stdin, stdout, stderr, control }
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        match self.stopping {
+            Stopping::No | Stopping::Killed { .. } => None,
+            Stopping::Interrupted { until, .. } | Stopping::Terminated { until, .. } => {
+                Some(until.saturating_duration_since(Instant::now()))
+            }
+        }
+    }
+
+    /// Writes what fits. A program that closes its input without reading it is within its rights.
+    fn feed(&mut self) {
+        let Some(feed) = &mut self.stdin else { return };
+        match feed.pipe.write(&feed.bytes[feed.written..]) {
+            Ok(written) => feed.written += written,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(_) => feed.written = feed.bytes.len(),
+        }
+        if feed.written >= feed.bytes.len() {
+            self.stdin = None;
+        }
+    }
+
+    fn begin_stop(&mut self) {
+        let Some(control) = self.control.take() else { return };
+        let request = *control.request.lock().unwrap_or_else(PoisonError::into_inner);
+        // Without a request the handle was dropped: nobody can ask any more.
+        if let Some(request) = request {
+            self.signal(Signal::INT);
+            self.stopping = Stopping::Interrupted { request, until: Instant::now() + request.grace.int };
+        }
+    }
+
+    fn go_on_stopping(&mut self) {
+        match self.stopping {
+            Stopping::No | Stopping::Killed { .. } => {}
+            Stopping::Interrupted { request, until } => {
+                if Instant::now() >= until {
+                    self.signal(Signal::TERM);
+                    let until = Instant::now() + request.grace.term;
+                    self.stopping = Stopping::Terminated { request, until };
+                }
+            }
+            Stopping::Terminated { request, until } => {
+                if Instant::now() >= until {
+                    self.signal(Signal::KILL);
+                    self.stopping = Stopping::Killed { request };
+                }
+            }
+        }
+    }
+
+    /// To the program's own group; what left the group is dealt with when the program has ended.
+    fn signal(&self, signal: Signal) {
+        // It may have ended a moment ago; until it is reaped its number belongs to nobody else.
+        let _gone = kill_process_group(self.main, signal);
+    }
+
+    fn reap(&mut self) -> io::Result<ExitStatus> {
+        let mut live = registry::lock();
+        let status = self.child.wait();
+        for entry in live.iter_mut().filter(|entry| entry.token == self.token) {
+            entry.main = None;
+        }
+        status
+    }
+
+    fn exit_of(&self, status: io::Result<ExitStatus>) -> Exit {
+        use std::os::unix::process::ExitStatusExt;
+        let why = match self.stopping {
+            Stopping::No => None,
+            Stopping::Interrupted { request, .. }
+            | Stopping::Terminated { request, .. }
+            | Stopping::Killed { request } => Some(request.why),
+        };
+        match (why, status) {
+            (Some(Stop::TimedOut), _) => Exit::TimedOut,
+            (Some(Stop::Asked) | None, Ok(status)) => match (status.code(), status.signal()) {
+                (Some(code), _) => Exit::Code { code },
+                (None, Some(signal)) => Exit::Signal { signal },
+                (None, None) => Exit::Code { code: -1 },
+            },
+            // Somebody else in this process reaped our child; how it ended is not known.
+            (Some(Stop::Asked) | None, Err(_)) => Exit::Code { code: -1 },
+        }
+    }
+}
+
+struct Ready {
+    exit: bool,
+    stdin: bool,
+    stdout: bool,
+    stderr: bool,
+    control: bool,
+}
+
+fn command(launch: &Launch, token: Token) -> Command {
+    #[expect(clippy::disallowed_methods, reason = "this is the door")]
+    let mut command = Command::new(&launch.command.program);
+    command.args(&launch.command.args).current_dir(&launch.cwd);
+    for name in GIT_LOCATION {
+        command.env_remove(name);
+    }
+    for name in &launch.env_remove {
+        command.env_remove(name);
+    }
+    command.envs(launch.env.iter().map(|(name, value)| (name, value)));
+    if let Some((name, value)) = &launch.marker {
+        command.env(name, value);
+    }
+    let stdin = match &launch.stdin {
+        Input::Nothing => Stdio::null(),
+        Input::Bytes(_) => Stdio::piped(),
+    };
+    command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+    system::prepare(&mut command, token);
+    command
+}
+
+fn pid_of(child: &Child) -> Pid {
+    let raw = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    // The kernel hands out positive numbers that fit into its own `pid_t`.
+    raw.expect("a process number is positive")
+}
+
+fn set_nonblocking(
+    stdin: Option<&ChildStdin>,
+    stdout: Option<&ChildStdout>,
+    stderr: Option<&ChildStderr>,
+) -> io::Result<()> {
+    let all = [stdin.map(AsFd::as_fd), stdout.map(AsFd::as_fd), stderr.map(AsFd::as_fd)];
+    for fd in all.into_iter().flatten() {
+        let flags = rustix::fs::fcntl_getfl(fd)?;
+        rustix::fs::fcntl_setfl(fd, flags | rustix::fs::OFlags::NONBLOCK)?;
+    }
+    Ok(())
+}
+
+/// Ends a program that cannot be supervised.
+fn abandon(child: &mut Child, main: Pid, token: Token) {
+    let _gone = kill_process_group(main, Signal::KILL);
+    drop(child.wait());
+    system::end_survivors(main, token);
+    registry::remove(token);
+}
+
+/// Reads once and reports whether there may be more; the pipe is closed at its end.
+fn read<P: Read>(
+    pipe: &mut Option<P>,
+    stream: Stream,
+    buffer: &mut [u8],
+    output: &mut dyn FnMut(Stream, &[u8]),
+) -> bool {
+    let Some(open) = pipe else { return false };
+    match open.read(buffer) {
+        Ok(0) => *pipe = None,
+        Ok(count) => {
+            output(stream, &buffer[..count]);
+            return true;
+        }
+        Err(error) if error.kind() == ErrorKind::Interrupted => return true,
+        Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+        Err(_) => *pipe = None,
+    }
+    false
+}
+
+fn drain<P: Read>(
+    pipe: &mut Option<P>,
+    stream: Stream,
+    buffer: &mut [u8],
+    output: &mut dyn FnMut(Stream, &[u8]),
+) {
+    while read(pipe, stream, buffer, output) {}
+}
+
+pub(super) fn timespec(duration: Duration) -> Timespec {
+    // A `Duration` this long is never asked for; saturating keeps it a wait.
+    Timespec::try_from(duration).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 })
+}
