@@ -8,3 +8,8 @@ pub mod event;
 pub mod ids;
 pub mod policy;
 pub mod task;
+
+pub mod prompt;
+pub mod signal;
+pub mod text;
+pub mod weaken;
