@@ -14,5 +14,13 @@ pub mod schedule;
 pub mod state;
 pub mod stream;
 pub mod task;
+<<<<<<< HEAD
 pub mod tasks;
 pub mod verdict;
+=======
+
+pub mod prompt;
+pub mod signal;
+pub mod text;
+pub mod weaken;
+>>>>>>> signal

@@ -35,10 +35,11 @@ impl Store {
     }
 
     fn complete_replacement(&self) -> Result<Option<Self>, StoreError> {
-        let database = Files::at(&self.path).database;
-        // The same database without its log is not a replacement but a torn store; a second
-        // connection to it would read the wrong log.
-        if database.is_none() || database == self.files.database {
+        let (now, ours) = (Files::at(&self.path), self.files);
+        // As long as one of the three is still ours this is no other store but a torn one of ours:
+        // a second connection would read the wrong log, or empty the index we are working with.
+        let torn = now.database == ours.database || now.log == ours.log || now.index == ours.index;
+        if now.database.is_none() || torn {
             return Ok(None);
         }
         match Self::connect(self.path.clone(), self.options) {

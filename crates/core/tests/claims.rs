@@ -1,0 +1,190 @@
+//! Claims as agents really write them: `corpus/claims.txt` holds messages and what each must mean.
+
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use wiggum_core::event::ClaimSource;
+use wiggum_core::ids::TaskId;
+use wiggum_core::signal::{ClaimReader, DEFAULT_PROMISES};
+
+const CORPUS: &str = include_str!("corpus/claims.txt");
+
+struct Case<'a> {
+    name: &'a str,
+    claims: bool,
+    task: &'a str,
+    message: String,
+}
+
+#[test]
+fn every_message_of_the_corpus_is_read_as_meant() {
+    let (prompt, cases) = corpus();
+    let mut wrong = Vec::new();
+    for case in &cases {
+        let claim = read(case.task, prompt, &case.message);
+        if claim.is_some() != case.claims {
+            wrong.push(format!("{}: expected claim = {}, read {claim:?}", case.name, case.claims));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {} are misread:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+    let positive = cases.iter().filter(|case| case.claims).count();
+    assert!(positive >= 50 && cases.len() - positive >= 50, "{positive} of {}", cases.len());
+}
+
+#[test]
+fn line_endings_do_not_matter() {
+    let (prompt, cases) = corpus();
+    for case in cases {
+        let message = case.message.replace('\n', "\r\n");
+        assert_eq!(read(case.task, prompt, &message).is_some(), case.claims, "{}", case.name);
+    }
+}
+
+#[test]
+fn the_source_of_a_claim_is_told() {
+    let check = |message: &str, source, text: &str| {
+        let claim = read("US-001", "", message).unwrap();
+        assert_eq!((claim.source, claim.text.as_str()), (source, text), "{message}");
+    };
+    check("ok\n**<promise> done </promise>**", ClaimSource::Promise, "<promise>done</promise>");
+    check("**Task US-001 complete**", ClaimSource::Sentence, "Task US-001 complete");
+    check(
+        "---RALPH_STATUS---\nSTATUS: COMPLETE\nEXIT_SIGNAL: true\n---END_RALPH_STATUS---",
+        ClaimSource::StatusBlock,
+        "STATUS: COMPLETE, EXIT_SIGNAL: true",
+    );
+}
+
+#[test]
+fn only_the_configured_promises_count() {
+    let task = TaskId::new("T");
+    let reader = ClaimReader { task: &task, prompt: "", promises: &["ALL GREEN"] };
+    assert!(reader.read("<promise>All  green</promise>").is_some());
+    assert!(reader.read("<promise>DONE</promise>").is_none());
+}
+
+#[test]
+fn hostile_messages_are_read_in_linear_time() {
+    let megabyte = |unit: &str| unit.repeat(1_000_000 / unit.len());
+    let units = [
+        "<promise>",
+        "<promise>\n",
+        "<promise>DONE</promise>\n",
+        "Task US-001 complete. ",
+        "US-001 ",
+        "US-001 so (",
+        "`",
+        "``` `",
+        "\"",
+        "<think>\n",
+        "</think",
+        "---RALPH_STATUS---\n",
+        "not ",
+        "- ",
+        "\n",
+        "it is not ",
+        "\u{1b}[",
+        "a: ",
+        "task\n<promise>DONE</promise>\n",
+    ];
+    for unit in units {
+        let message = megabyte(unit);
+        let start = Instant::now();
+        read("US-001", &message, &message);
+        let took = start.elapsed();
+        // A quadratic reading of a megabyte takes minutes; the bound leaves room for a busy machine.
+        assert!(took < Duration::from_secs(5), "{unit:?} took {took:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_an_agent_writes_panics(message in "(?s).{0,300}", prompt in "(?s).{0,100}", task in ".{0,8}") {
+        read(&task, &prompt, &message);
+    }
+
+    #[test]
+    fn nothing_made_of_the_words_we_know_panics(pieces in proptest::collection::vec(piece(), 0..40)) {
+        let message = pieces.concat();
+        read("US-001", "", &message);
+        read("é", &message, &message);
+    }
+
+    #[test]
+    fn a_repeated_prompt_is_never_a_claim(cut in 0usize..400) {
+        let (prompt, _) = corpus();
+        let cut = prompt[..prompt.floor_char_boundary(cut)].rfind('\n').map_or(0, |at| at + 1);
+        let claim = read("US-001", prompt, &prompt[cut..]);
+        prop_assert!(claim.is_none(), "{:?} in {}", claim, &prompt[cut..]);
+    }
+}
+
+fn piece() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "<promise>",
+        "</promise>",
+        "DONE",
+        "\n",
+        "\n\n",
+        " ",
+        "`",
+        "```\n",
+        "\"",
+        "“",
+        "”",
+        "Task ",
+        "US-001",
+        "é",
+        "is ",
+        "not ",
+        "complete",
+        ".",
+        ":",
+        "- ",
+        "1. ",
+        "[ ] ",
+        "# ",
+        "> ",
+        "(",
+        ")",
+        "---RALPH_STATUS---",
+        "STATUS: COMPLETE",
+        "<think>",
+        "</think>",
+        "<!--",
+        "-->",
+        "    ",
+        "\t",
+        "✅",
+        "\u{1b}[",
+        "US-",
+        "''",
+        "so ",
+    ])
+}
+
+fn read(task: &str, prompt: &str, message: &str) -> Option<wiggum_core::event::Claim> {
+    let task = TaskId::new(task);
+    ClaimReader { task: &task, prompt, promises: DEFAULT_PROMISES }.read(message)
+}
+
+fn corpus() -> (&'static str, Vec<Case<'static>>) {
+    let mut prompt = "";
+    let mut cases = Vec::new();
+    for section in CORPUS.split("=== ").skip(1) {
+        let (head, message) = section.split_once('\n').unwrap();
+        let fields: Vec<&str> = head.split('|').map(str::trim).collect();
+        match fields.as_slice() {
+            ["prompt"] => prompt = message,
+            [name, meaning @ ("claim" | "none"), rest @ ..] => {
+                let task = rest.first().and_then(|field| field.strip_prefix("task=")).unwrap_or("US-001");
+                let message = message.replace('␛', "\u{1b}");
+                cases.push(Case { name, claims: *meaning == "claim", task, message });
+            }
+            _ => panic!("cannot read the heading {head:?}"),
+        }
+    }
+    (prompt, cases)
+}

@@ -1,0 +1,195 @@
+//! The backlog as a file: read again when it changed, edited under a lock, written whole or not at
+//! all. What is in it is the business of `wiggum-backlog`.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use sha2::{Digest, Sha256};
+use wiggum_backlog::{Backlog, EditError, Problems};
+use wiggum_core::event::Event;
+use wiggum_core::ids::TaskId;
+use wiggum_core::state::Loop;
+use wiggum_core::task::{FileStatus, Task};
+use wiggum_workspace::paths::{FileLock, write_atomic};
+
+#[derive(Debug, thiserror::Error)]
+pub enum BacklogError {
+    #[error("cannot read the backlog {path}")]
+    Read { path: PathBuf, source: io::Error },
+    #[error("cannot write the backlog {path}")]
+    Write { path: PathBuf, source: io::Error },
+    #[error("cannot lock {path}")]
+    Lock { path: PathBuf, source: io::Error },
+    #[error("{0}")]
+    Problems(#[from] Problems),
+    #[error(transparent)]
+    Edit(#[from] EditError),
+}
+
+#[derive(Debug)]
+pub struct BacklogFile {
+    path: PathBuf,
+    /// How messages call it.
+    name: String,
+    lock: PathBuf,
+    stamp: Option<Stamp>,
+    backlog: Option<Backlog>,
+}
+
+/// What tells one version of a file from another without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    modified: Option<SystemTime>,
+    length: u64,
+    node: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refresh {
+    Unchanged,
+    Changed,
+}
+
+impl BacklogFile {
+    pub fn new(path: impl Into<PathBuf>, name: impl Into<String>, lock: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), name: name.into(), lock: lock.into(), stamp: None, backlog: None }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What was read last.
+    pub fn backlog(&self) -> Option<&Backlog> {
+        self.backlog.as_ref()
+    }
+
+    /// Reads the file again if it is not the one read last.
+    pub fn refresh(&mut self) -> Result<Refresh, BacklogError> {
+        let stamp = self.look()?;
+        if self.stamp == Some(stamp) && self.backlog.is_some() {
+            return Ok(Refresh::Unchanged);
+        }
+        let text = fs::read_to_string(&self.path).map_err(|source| self.cannot_read(source))?;
+        if self.backlog.as_ref().is_some_and(|backlog| backlog.text() == text) {
+            self.stamp = Some(stamp);
+            return Ok(Refresh::Unchanged);
+        }
+        self.backlog = Some(Backlog::parse(&self.name, text)?);
+        self.stamp = Some(stamp);
+        Ok(Refresh::Changed)
+    }
+
+    /// Changes the newest version of the file, alone.
+    pub fn edit<T>(
+        &mut self,
+        change: impl FnOnce(&mut Backlog) -> Result<T, EditError>,
+    ) -> Result<T, BacklogError> {
+        let _lock = self.lock()?;
+        self.refresh()?;
+        let mut backlog = match self.backlog.take() {
+            Some(backlog) => backlog,
+            None => return Err(self.cannot_read(io::ErrorKind::NotFound.into())),
+        };
+        let before = backlog.text().to_owned();
+        let result = change(&mut backlog);
+        let written = match &result {
+            Ok(_) if backlog.text() != before => self.write(backlog.text()),
+            Ok(_) => Ok(()),
+            // A refused edit may have left the copy in memory half done; read it again next time.
+            Err(_) => {
+                self.stamp = None;
+                return Ok(result?);
+            }
+        };
+        self.backlog = Some(backlog);
+        written?;
+        Ok(result?)
+    }
+
+    /// Puts a known good text back in place of what is there, which is returned.
+    pub fn put_back(&mut self, good: Backlog) -> Result<Vec<u8>, BacklogError> {
+        let _lock = self.lock()?;
+        let found = fs::read(&self.path).unwrap_or_default();
+        self.write(good.text())?;
+        self.backlog = Some(good);
+        Ok(found)
+    }
+
+    fn write(&mut self, text: &str) -> Result<(), BacklogError> {
+        write_atomic(&self.path, text.as_bytes())
+            .map_err(|source| BacklogError::Write { path: self.path.clone(), source })?;
+        self.stamp = Some(self.look()?);
+        Ok(())
+    }
+
+    fn lock(&self) -> Result<FileLock, BacklogError> {
+        FileLock::acquire(&self.lock).map_err(|source| BacklogError::Lock { path: self.lock.clone(), source })
+    }
+
+    fn look(&self) -> Result<Stamp, BacklogError> {
+        let data = fs::metadata(&self.path).map_err(|source| self.cannot_read(source))?;
+        Ok(Stamp { modified: data.modified().ok(), length: data.len(), node: node(&data) })
+    }
+
+    fn cannot_read(&self, source: io::Error) -> BacklogError {
+        BacklogError::Read { path: self.path.clone(), source }
+    }
+}
+
+#[cfg(unix)]
+fn node(data: &fs::Metadata) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    data.ino()
+}
+
+#[cfg(not(unix))]
+fn node(_data: &fs::Metadata) -> u64 {
+    0
+}
+
+/// The hash that names a version of the backlog's text.
+pub fn revision(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What differs between the tasks a loop knows and those in the file, as the event that says so.
+pub fn difference(state: &Loop, backlog: &Backlog) -> Option<Event> {
+    let (mut added, mut changed) = (Vec::new(), Vec::new());
+    for task in backlog.tasks() {
+        match state.task(&task.id).filter(|entry| !entry.is_removed()) {
+            None => added.push(as_known(state, backlog, task)),
+            Some(entry) => {
+                let task = as_known(state, backlog, task);
+                if entry.spec != task {
+                    changed.push(task);
+                }
+            }
+        }
+    }
+    let present: std::collections::HashSet<&TaskId> = backlog.tasks().iter().map(|task| &task.id).collect();
+    let known: Vec<&TaskId> = state.tasks.iter().map(|entry| &entry.spec.id).collect();
+    let removed: Vec<TaskId> = known.iter().filter(|id| !present.contains(*id)).map(|id| (*id).clone()).collect();
+    let expected = known.iter().copied().filter(|id| present.contains(id)).chain(added.iter().map(|task| &task.id));
+    let order = (!expected.eq(backlog.tasks().iter().map(|task| &task.id)))
+        .then(|| backlog.tasks().iter().map(|task| task.id.clone()).collect());
+    if added.is_empty() && changed.is_empty() && removed.is_empty() && order.is_none() {
+        return None;
+    }
+    Some(Event::BacklogRead { revision: revision(backlog.text()), added, changed, removed, order })
+}
+
+/// The task as the file has it, where the file can say what it means: a dialect without a word for
+/// "failed" reads as open, which is then nobody's edit.
+fn as_known(state: &Loop, backlog: &Backlog, task: &Task) -> Task {
+    let mut task = task.clone();
+    if let Some(entry) = state.task(&task.id)
+        && task.status == FileStatus::Open
+        && !backlog.dialect().can_say(entry.spec.status)
+    {
+        task.status = entry.spec.status;
+    }
+    task
+}

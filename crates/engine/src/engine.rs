@@ -1,0 +1,582 @@
+//! The dull loop: take what came in, record it, ask the core what to do, do it.
+//!
+//! One thread owns the state. Agents and checks run beside it and report through a channel;
+//! everything else is done inline. No decision is made here: [`wiggum_core::decide`] makes them.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+
+use jiff::Timestamp;
+use uuid::Uuid;
+use wiggum_agents::{AgentEvent, Driver, Finished};
+use wiggum_core::decide::{Action, Plan, StopWhy, Waiting, decide};
+use wiggum_core::event::{EndReason, Envelope, Event, Request};
+use wiggum_core::ids::{LoopId, TaskId};
+use wiggum_core::policy::Policy;
+use wiggum_core::state::{Loop, Stage};
+use wiggum_store::{Holder, Identity, Store};
+use wiggum_workspace::git::{Git, Guardian};
+use wiggum_workspace::process::{self, Ended, Grace, Running, Stop};
+
+use crate::backlog_file::{BacklogError, BacklogFile, Refresh, difference};
+use crate::clock::Clock;
+use crate::error::EngineError;
+use crate::journal::Journal;
+use crate::requests;
+use crate::state_dir::StateDir;
+use crate::status;
+use crate::tree::Watched;
+use crate::wake::Waker;
+
+/// What may wait in the channel before agents are slowed down.
+const INPUTS: usize = 256;
+
+/// Everything a loop needs to know before it starts.
+pub struct Settings {
+    /// The directory agents work in.
+    pub workspace: PathBuf,
+    pub backlog: PathBuf,
+    /// The backlog's path as people write it, relative to the workspace.
+    pub backlog_name: String,
+    pub name: String,
+    pub prompt: Option<PathBuf>,
+    pub policy: Policy,
+    pub driver: Box<dyn Driver>,
+    /// Further variables for the agent.
+    pub env: Vec<(String, String)>,
+    pub allow_dirty: bool,
+    /// This very program.
+    pub wiggum: PathBuf,
+    pub grace: Grace,
+    pub version: String,
+}
+
+/// Somebody who watches a loop. Called on the engine's thread, so it should not take long.
+pub trait Observer {
+    /// Something happened, and is durable.
+    fn event(&mut self, envelope: &Envelope, state: &Loop);
+    fn agent(&mut self, event: &AgentEvent);
+    fn check_output(&mut self, text: &str);
+    /// The loop has nothing to do until this is over.
+    fn waiting(&mut self, waiting: &Waiting, state: &Loop);
+}
+
+/// What reaches the engine from outside.
+pub enum Input {
+    Agent(Vec<AgentEvent>),
+    AgentEnded { ended: Ended, finished: Finished },
+    CheckOutput(String),
+    CheckEnded { ended: Ended, output: String },
+    /// Something waits in the store.
+    Wake,
+    /// A person at this terminal.
+    Person(Request),
+    /// Ctrl-C and the like; the second one is in a hurry.
+    Interrupt(&'static str),
+}
+
+/// How a call of [`Engine::run`] ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Ended { reason: EndReason, detail: String },
+    /// By a signal; the run goes on with the next start.
+    Interrupted { signal: &'static str },
+}
+
+impl Outcome {
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Ended { reason, .. } => reason.exit_code(),
+            Self::Interrupted { .. } => 130,
+        }
+    }
+}
+
+pub struct Engine<'a> {
+    pub(crate) settings: Settings,
+    pub(crate) journal: Journal,
+    pub(crate) git: Option<Git>,
+    pub(crate) backlog: BacklogFile,
+    pub(crate) dir: StateDir,
+    pub(crate) clock: Clock,
+    pub(crate) observer: &'a mut dyn Observer,
+    pub(crate) inputs: Receiver<Input>,
+    pub(crate) sender: SyncSender<Input>,
+    pub(crate) agent: Option<RunningAgent>,
+    pub(crate) check: Option<Running>,
+    /// Commit whose tree the workspace is known to hold, by this very process.
+    pub(crate) in_place: Option<String>,
+    pub(crate) watched: Watched,
+    pub(crate) guardian: Option<Guardian>,
+    woken: bool,
+    skip_after_stop: Option<(TaskId, String)>,
+    waker: Option<Waker>,
+    last_waiting: Option<Waiting>,
+    interrupted: Option<&'static str>,
+}
+
+/// The agent's process, and what this engine wants of it.
+pub(crate) struct RunningAgent {
+    pub(crate) process: Running,
+    pub(crate) stopping: Option<StopWhy>,
+}
+
+/// A way to reach a running engine from other threads.
+#[derive(Clone)]
+pub struct Remote(SyncSender<Input>);
+
+impl Remote {
+    /// Hands something in; an engine that is gone does not need it any more.
+    pub fn send(&self, input: Input) {
+        drop(self.0.send(input));
+    }
+}
+
+impl<'a> Engine<'a> {
+    /// Takes the loop over and brings its journal, workspace and backlog in order.
+    pub fn open(mut settings: Settings, observer: &'a mut dyn Observer) -> Result<Self, EngineError> {
+        let dir = StateDir::of(&settings.workspace);
+        dir.create().map_err(|source| EngineError::StateDir { path: dir.path().to_owned(), source })?;
+        let mut backlog =
+            BacklogFile::new(&settings.backlog, &settings.backlog_name, dir.backlog_lock());
+        backlog.refresh()?;
+        refuse_unsupported(&backlog)?;
+        if let Some(backlog) = backlog.backlog() {
+            settings.policy.selection = backlog.selection();
+        }
+        let mut store = Store::open(&dir.database())?;
+        let (id, epoch) = take_over(&mut store, &settings)?;
+        let state = read_state(&store, id)?;
+        let clock = Clock::starting_after(state.last_at);
+        let marker = Some(("WIGGUM_LOOP_ID".to_owned(), id.to_string()));
+        let git = Git::discover(&settings.workspace, marker)?;
+        let (sender, inputs) = sync_channel(INPUTS);
+        let watched = Watched::new(&settings)?;
+        let mut engine = Self {
+            journal: Journal::new(store, state, id, epoch),
+            git,
+            backlog,
+            dir,
+            clock,
+            observer,
+            inputs,
+            sender,
+            agent: None,
+            check: None,
+            in_place: None,
+            watched,
+            guardian: None,
+            woken: true,
+            skip_after_stop: None,
+            waker: None,
+            last_waiting: None,
+            interrupted: None,
+            settings,
+        };
+        engine.watch_for_requests();
+        Ok(engine)
+    }
+
+    pub fn remote(&self) -> Remote {
+        Remote(self.sender.clone())
+    }
+
+    pub fn loop_id(&self) -> LoopId {
+        self.journal.id
+    }
+
+    pub fn state(&self) -> &Loop {
+        &self.journal.state
+    }
+
+    /// Runs until the run ends or is interrupted.
+    pub fn run(&mut self) -> Result<Outcome, EngineError> {
+        let result = self.begin().and_then(|()| self.turn());
+        if result.is_err() {
+            // Nothing may outlive us; the journal keeps what was durable.
+            self.end_processes();
+        }
+        let epoch = self.journal.epoch();
+        let released = self.journal.store.release(self.journal.id, epoch);
+        let outcome = result?;
+        released?;
+        Ok(outcome)
+    }
+
+    fn begin(&mut self) -> Result<(), EngineError> {
+        if self.journal.state.id.is_none() {
+            self.record(Event::LoopCreated {
+                loop_id: self.journal.id,
+                name: self.settings.name.clone(),
+                repository: self.settings.workspace.display().to_string(),
+                backlog: self.settings.backlog_name.clone(),
+            });
+        }
+        self.recover()?;
+        self.start_run()?;
+        self.protect_git()?;
+        self.read_backlog()?;
+        self.flush()
+    }
+
+    fn start_run(&mut self) -> Result<(), EngineError> {
+        let policy = Box::new(self.settings.policy.clone());
+        let agent = self.settings.driver.describe();
+        if self.journal.state.run.active {
+            let run = self.journal.state.run.number;
+            self.record(Event::RunResumed { run, policy, agent });
+        } else {
+            self.require_clean_tree()?;
+            let run = self.journal.state.run.number + 1;
+            let version = self.settings.version.clone();
+            self.record(Event::RunStarted { run, policy, agent, version, git: self.git.is_some() });
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self) -> Result<Outcome, EngineError> {
+        loop {
+            if let Some(outcome) = self.finished()? {
+                return Ok(outcome);
+            }
+            if self.woken {
+                self.take_requests()?;
+            }
+            if self.journal.state.open.is_none() {
+                self.read_backlog()?;
+            }
+            let plan = decide(&self.journal.state, self.clock.now());
+            if self.act(&plan)? {
+                continue;
+            }
+            self.flush()?;
+            self.show_waiting(&plan);
+            if let Some(input) = self.wait(&plan) {
+                self.take(input)?;
+            }
+        }
+    }
+
+    /// Carries out a plan; says whether anything was begun that was not under way already.
+    fn act(&mut self, plan: &Plan) -> Result<bool, EngineError> {
+        let mut acted = false;
+        for action in &plan.actions {
+            acted |= self.perform(action)?;
+        }
+        Ok(acted)
+    }
+
+    fn perform(&mut self, action: &Action) -> Result<bool, EngineError> {
+        match action {
+            Action::Record(event) => self.record(Event::clone(event)),
+            Action::StartIteration { iteration, task, attempt, carried } => {
+                self.start_iteration(*iteration, task, *attempt, carried.as_deref())?;
+            }
+            Action::StopAgent { why, .. } => return Ok(self.stop_agent(*why)),
+            Action::TakeTree { iteration, attempt } => self.take_tree(*iteration, *attempt)?,
+            Action::RunCheck { iteration, attempt, index: _, check } => {
+                if self.check.is_some() {
+                    return Ok(false);
+                }
+                self.start_check(*iteration, *attempt, check)?;
+            }
+            Action::Inspect { iteration, attempt } => self.inspect(*iteration, *attempt)?,
+            Action::Land { iteration, attempt } => self.land(*iteration, *attempt)?,
+            Action::KeepWork { task, iteration } => self.keep_work(task, *iteration)?,
+            Action::ResetWorkspace => self.reset_workspace()?,
+            Action::WriteStatus { task, status } => self.write_status(task, *status)?,
+            Action::PutBackUserChanges { commit } => self.put_back_user_changes(commit)?,
+        }
+        Ok(true)
+    }
+
+    fn finished(&mut self) -> Result<Option<Outcome>, EngineError> {
+        if let Some(signal) = self.interrupted
+            && self.agent.is_none()
+            && self.check.is_none()
+        {
+            self.leave_in_order()?;
+            return Ok(Some(Outcome::Interrupted { signal }));
+        }
+        if self.journal.state.run.active {
+            return Ok(None);
+        }
+        self.end_processes();
+        self.flush()?;
+        self.write_report();
+        let ended = self.journal.state.run.ended.clone();
+        Ok(ended.map(|(reason, detail)| Outcome::Ended { reason, detail }))
+    }
+
+    /// After Ctrl-C: the user's tree is as it was, unless an attempt waits there for its checks.
+    fn leave_in_order(&mut self) -> Result<(), EngineError> {
+        if self.journal.state.unkept.is_none() && self.journal.state.open.is_none() && self.git.is_some() {
+            if self.journal.state.workspace != wiggum_core::state::Workspace::Clean {
+                self.reset_workspace()?;
+            }
+            if let Some(commit) = self.journal.state.user_changes.clone() {
+                self.put_back_user_changes(&commit)?;
+            }
+        }
+        self.flush()
+    }
+
+    fn wait(&mut self, plan: &Plan) -> Option<Input> {
+        match plan.wake_at {
+            None => self.inputs.recv().ok(),
+            Some(at) => match self.inputs.recv_timeout(self.clock.until(at)) {
+                Ok(input) => Some(input),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
+            },
+        }
+    }
+
+    fn take(&mut self, input: Input) -> Result<(), EngineError> {
+        match input {
+            Input::Agent(events) => {
+                for event in &events {
+                    self.observer.agent(event);
+                }
+                Ok(())
+            }
+            Input::AgentEnded { ended, finished } => self.agent_ended(ended, &finished),
+            Input::CheckOutput(text) => {
+                self.observer.check_output(&text);
+                Ok(())
+            }
+            Input::CheckEnded { ended, output } => self.check_ended(ended, &output),
+            Input::Wake => {
+                self.woken = true;
+                Ok(())
+            }
+            Input::Person(request) => {
+                self.handle_request(&request, "terminal");
+                Ok(())
+            }
+            Input::Interrupt(signal) => {
+                self.interrupt(signal);
+                Ok(())
+            }
+        }
+    }
+
+    fn interrupt(&mut self, signal: &'static str) {
+        let grace = match self.interrupted {
+            None => self.settings.grace,
+            Some(_) => Grace { int: std::time::Duration::ZERO, term: std::time::Duration::ZERO },
+        };
+        self.interrupted = Some(signal);
+        if let Some(agent) = &mut self.agent {
+            agent.stopping = Some(StopWhy::Asked);
+            agent.process.stop(Stop::Asked, grace);
+        }
+        if let Some(check) = &self.check {
+            check.stop(Stop::Asked, grace);
+        }
+    }
+
+    /// Stops whatever works on the open iteration; false if that is under way already.
+    fn stop_agent(&mut self, why: StopWhy) -> bool {
+        let grace = self.settings.grace;
+        if let Some(agent) = &mut self.agent {
+            if agent.stopping.is_some() {
+                return false;
+            }
+            agent.stopping = Some(why);
+            let stop = if why == StopWhy::AgentTimeout { Stop::TimedOut } else { Stop::Asked };
+            agent.process.stop(stop, grace);
+            return true;
+        }
+        match &self.check {
+            Some(check) => {
+                check.stop(Stop::Asked, grace);
+                self.check = None;
+            }
+            None if self.journal.state.open.is_none() => return false,
+            None => {}
+        }
+        self.interrupt_iteration("stopped", 0);
+        true
+    }
+
+    fn take_requests(&mut self) -> Result<(), EngineError> {
+        self.woken = false;
+        for pending in self.journal.store.pending(self.journal.id)? {
+            self.journal.handled(pending.id);
+            // Whoever paused or stopped meant the engine of that time, not this one.
+            let stale = self.journal.state.run.started_at.is_some_and(|at| pending.at < at);
+            if !(stale && requests::is_about_the_engine(&pending.request)) {
+                self.handle_request(&pending.request, &pending.by);
+            }
+        }
+        self.flush()
+    }
+
+    fn handle_request(&mut self, request: &Request, by: &str) {
+        match requests::translate(&self.journal.state, request, by) {
+            requests::Translated::Events(events) => {
+                for event in events {
+                    self.record(event);
+                }
+            }
+            requests::Translated::SkipRunning(task) => {
+                self.skip_after_stop = Some((task, by.to_owned()));
+                self.stop_agent(StopWhy::Asked);
+            }
+        }
+    }
+
+    /// The iteration under way ends without outcome.
+    pub(crate) fn interrupt_iteration(&mut self, reason: &str, ended_processes: u32) {
+        let Some(open) = &self.journal.state.open else { return };
+        let (iteration, attempt) = (open.iteration, open.attempt);
+        let kept = self.keep_interrupted_work();
+        self.record(Event::Interrupted {
+            iteration,
+            attempt,
+            reason: reason.to_owned(),
+            ended_processes,
+            kept,
+        });
+        if let Some((task, by)) = self.skip_after_stop.take() {
+            self.record(Event::TaskSkipped { task, by });
+        }
+    }
+
+    /// Reads the backlog if it changed. Between iterations, everything in it is a person's word.
+    pub(crate) fn read_backlog(&mut self) -> Result<(), EngineError> {
+        let known = self.journal.state.tasks.counts().total > 0;
+        match self.backlog.refresh() {
+            Ok(Refresh::Unchanged) if known && self.journal.state.backlog_broken.is_none() => return Ok(()),
+            Ok(Refresh::Unchanged | Refresh::Changed) => {}
+            Err(error @ (BacklogError::Read { .. } | BacklogError::Problems(_))) => {
+                let message = crate::error::chain(&error);
+                if self.journal.state.backlog_broken.as_ref() != Some(&message) {
+                    self.record(Event::BacklogBroken { message });
+                }
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        }
+        let Some(backlog) = self.backlog.backlog() else { return Ok(()) };
+        let event = difference(&self.journal.state, backlog).or_else(|| {
+            self.journal.state.backlog_broken.as_ref().map(|_| Event::BacklogRead {
+                revision: crate::backlog_file::revision(backlog.text()),
+                added: Vec::new(),
+                changed: Vec::new(),
+                removed: Vec::new(),
+                order: None,
+            })
+        });
+        if let Some(event) = event {
+            self.record(event);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn record(&mut self, event: Event) {
+        let now = self.clock.now();
+        self.journal.record(event, now);
+    }
+
+    /// Makes what was recorded durable and tells who watches.
+    pub(crate) fn flush(&mut self) -> Result<(), EngineError> {
+        let now = self.clock.now();
+        let envelopes = self.journal.flush(now)?;
+        if envelopes.is_empty() {
+            return Ok(());
+        }
+        for envelope in &envelopes {
+            self.observer.event(envelope, &self.journal.state);
+        }
+        self.write_status_file(now);
+        Ok(())
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn show_waiting(&mut self, plan: &Plan) {
+        if let Some(waiting) = &plan.waiting
+            && self.last_waiting.as_ref() != Some(waiting)
+        {
+            self.observer.waiting(waiting, &self.journal.state);
+        }
+        self.last_waiting.clone_from(&plan.waiting);
+    }
+
+    /// `status.json` is a courtesy to other programs: the journal does not depend on it.
+    fn write_status_file(&self, now: Timestamp) {
+        let dir = self.dir.loop_dir(self.journal.id);
+        drop(status::write(&dir, "status.json", &status::projection(&self.journal.state, now)));
+    }
+
+    fn write_report(&self) {
+        let report = status::report(&self.journal.state, self.clock.now());
+        if let Ok(text) = serde_json::to_string_pretty(&report) {
+            drop(status::write(&self.dir.loop_dir(self.journal.id), "report.json", &text));
+        }
+    }
+
+    fn end_processes(&mut self) {
+        let hurry = Grace { int: std::time::Duration::ZERO, term: std::time::Duration::ZERO };
+        if let Some(agent) = self.agent.take() {
+            agent.process.stop(Stop::Asked, hurry);
+        }
+        if let Some(check) = self.check.take() {
+            check.stop(Stop::Asked, hurry);
+        }
+        process::end_marked("WIGGUM_LOOP_ID", &self.journal.id.to_string());
+    }
+
+    pub(crate) fn watch_for_requests(&mut self) {
+        let sender = self.sender.clone();
+        self.waker = Waker::new(&self.dir.wake_dir(), move || drop(sender.try_send(Input::Wake)));
+    }
+
+    /// Is the open iteration in the hands of its agent?
+    pub(crate) fn agent_stage(&self) -> bool {
+        self.journal.state.open.as_ref().is_some_and(|open| open.stage == Stage::Agent)
+    }
+}
+
+fn refuse_unsupported(file: &BacklogFile) -> Result<(), EngineError> {
+    let problems = file.backlog().map(wiggum_backlog::Backlog::unsupported).unwrap_or_default();
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(EngineError::Unsupported { problems: problems.iter().map(ToString::to_string).collect() })
+}
+
+fn take_over(store: &mut Store, settings: &Settings) -> Result<(LoopId, u64), EngineError> {
+    let identity = Identity {
+        repository: settings.workspace.display().to_string(),
+        backlog: settings.backlog_name.clone(),
+        name: settings.name.clone(),
+    };
+    let now = Timestamp::now();
+    let record = match store.find_loop(&identity)? {
+        Some(record) => record,
+        None => store.create_loop(&identity, LoopId(Uuid::now_v7()), now)?,
+    };
+    let me = process::identity();
+    let holder = Holder { pid: me.pid, started: me.started, boot: me.boot, host: me.host };
+    let is_alive = |other: &Holder| {
+        process::is_alive(&process::Identity {
+            pid: other.pid,
+            started: other.started.clone(),
+            boot: other.boot.clone(),
+            host: other.host.clone(),
+        })
+    };
+    let epoch = store.acquire(record.id, &holder, &is_alive, now)?;
+    Ok((record.id, epoch))
+}
+
+/// The state of a loop as its journal tells it.
+pub fn read_state(store: &Store, id: LoopId) -> Result<Loop, EngineError> {
+    let mut state = Loop::default();
+    store.for_each(id, 0, |envelope| state.apply(&envelope))?;
+    Ok(state)
+}

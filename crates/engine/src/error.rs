@@ -1,0 +1,52 @@
+//! What can go wrong around a loop. An agent that fails is not among it: that is an event.
+
+use std::error::Error;
+use std::io;
+use std::path::PathBuf;
+
+use wiggum_store::StoreError;
+use wiggum_workspace::git::GitError;
+
+use crate::backlog_file::BacklogError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    #[error("cannot create the state directory {path}")]
+    StateDir { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Backlog(#[from] BacklogError),
+    #[error("the backlog asks for what is not available yet:\n{}", problems.join("\n"))]
+    Unsupported { problems: Vec<String> },
+    #[error("the work tree has uncommitted changes: {}", list(paths))]
+    Dirty { paths: Vec<String> },
+    #[error("cannot read the prompt {path}")]
+    Prompt { path: PathBuf, source: io::Error },
+    #[error("cannot write {path}")]
+    Write { path: PathBuf, source: io::Error },
+    #[error("the protected path {pattern:?} is not a valid glob")]
+    Glob { pattern: String, source: globset::Error },
+}
+
+/// An error with all its causes in one line.
+pub fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        text.push_str(&format!(": {source}"));
+        cause = source.source();
+    }
+    text
+}
+
+fn list(paths: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let mut text = paths.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if paths.len() > SHOWN {
+        text.push_str(&format!(" and {} more", paths.len() - SHOWN));
+    }
+    text
+}

@@ -1,0 +1,412 @@
+//! One attempt at one task: the agent's start and end, and the checks.
+
+use std::ffi::OsString;
+use std::fs;
+use std::sync::mpsc::SyncSender;
+use std::time::Instant;
+
+use wiggum_agents::{Assignment, CommandText, Finished, StreamParser};
+use wiggum_core::decide::StopWhy;
+use wiggum_core::event::{Claim, ClaimSource, Event, Evidence, Exit, Failure, Flag, FlagKind};
+use wiggum_core::ids::{Attempt, Iteration, TaskId};
+use wiggum_core::policy::Millis;
+use wiggum_core::prompt::{self, PastAttempt, PromptParts};
+use wiggum_core::signal::claim::ClaimReader;
+use wiggum_core::signal::error::failure_from;
+use wiggum_core::signal::escalation::read_escalations;
+use wiggum_core::stream::Stream;
+use wiggum_core::task::FileStatus;
+use wiggum_core::verdict::{Check, checks_for};
+use wiggum_store::Transcript;
+use wiggum_workspace::process::{self, Capture, CommandLine, Ended, Launch, Sink};
+
+use crate::backlog_file::{BacklogError, difference};
+use crate::crash;
+use crate::engine::{Engine, Input, RunningAgent};
+use crate::error::{EngineError, chain};
+use crate::status;
+
+/// The promises that claim a task, whatever the user's prompt calls them.
+const PROMISES: [&str; 3] = ["DONE", "COMPLETE", "TASK_COMPLETE"];
+
+impl Engine<'_> {
+    /// Records the intention, brings the workspace to where the attempt starts, starts the agent.
+    pub(crate) fn start_iteration(
+        &mut self,
+        iteration: Iteration,
+        task: &TaskId,
+        attempt: Attempt,
+        carried: Option<&str>,
+    ) -> Result<(), EngineError> {
+        let prompt = self.build_prompt(task, attempt)?;
+        let (base, branch) = match &self.git {
+            Some(git) => {
+                let head = git.head()?;
+                (head.commit, head.branch)
+            }
+            None => (None, None),
+        };
+        let carried = self.carry_over(task, carried, base.as_deref())?;
+        let prompt_blob = self.journal.keep(&prompt);
+        self.record(Event::IterationStarted {
+            iteration,
+            task: task.clone(),
+            attempt,
+            base,
+            branch,
+            carried: carried.clone(),
+            command: self.settings.driver.describe(),
+            workspace: self.settings.workspace.display().to_string(),
+            prompt: prompt_blob,
+        });
+        self.flush()?;
+        crash::point("before agent");
+        self.bring_work_in_place(carried.as_deref())?;
+        self.watched.note_prompt(&self.settings);
+        if let Err(error) = self.launch_agent(iteration, task, attempt, &prompt) {
+            let finished = Finished { complaints: chain(&error), ..Finished::default() };
+            let ended = Ended { exit: Exit::NotStarted, duration: std::time::Duration::ZERO, ended_processes: 0 };
+            return self.agent_ended(ended, &finished);
+        }
+        crash::point("after agent start");
+        Ok(())
+    }
+
+    fn build_prompt(&mut self, task: &TaskId, attempt: Attempt) -> Result<String, EngineError> {
+        let instructions = match &self.settings.prompt {
+            Some(path) => fs::read_to_string(path)
+                .map_err(|source| EngineError::Prompt { path: path.clone(), source })?,
+            None => prompt::DEFAULT_INSTRUCTIONS.to_owned(),
+        };
+        let Some(entry) = self.journal.state.task(task) else { return Ok(instructions) };
+        let attempts: Vec<PastAttempt> = entry
+            .history
+            .iter()
+            .map(|memory| PastAttempt {
+                attempt: memory.attempt,
+                outcome: memory.outcome.clone(),
+                feedback: memory.feedback.clone(),
+            })
+            .collect();
+        let checks: Vec<String> =
+            checks_for(&self.journal.state.policy, &entry.spec).into_iter().map(|check| check.command).collect();
+        Ok(prompt::build(&PromptParts {
+            instructions: &instructions,
+            task: &entry.spec,
+            attempt,
+            attempts: &attempts,
+            guidance: &entry.guidance,
+            checks: &checks,
+        }))
+    }
+
+    fn launch_agent(
+        &mut self,
+        iteration: Iteration,
+        task: &TaskId,
+        attempt: Attempt,
+        prompt: &str,
+    ) -> Result<(), LaunchProblem> {
+        let id = self.journal.id;
+        let prompt_file = self.dir.prompt_file(id);
+        status::write(&self.dir.loop_dir(id), "prompt.md", prompt)?;
+        let assignment =
+            Assignment { prompt, prompt_file: &prompt_file, wiggum: &self.settings.wiggum };
+        let invocation = self.settings.driver.invocation(&assignment);
+        let mut launch = Launch::new(command_line(invocation.command)?, &self.settings.workspace);
+        launch.stdin = invocation.stdin.map_or(process::Input::Nothing, process::Input::Bytes);
+        launch.env = self.environment(iteration, task, attempt);
+        launch.env.extend(self.settings.env.iter().map(|(name, value)| (name.into(), value.into())));
+        launch.marker = Some(("WIGGUM_LOOP_ID".to_owned(), id.to_string()));
+        let sink = AgentSink {
+            sender: self.sender.clone(),
+            parser: self.settings.driver.parser(),
+            transcript: Transcript::create(&self.dir.transcripts(id), iteration, attempt, task),
+            started: Instant::now(),
+        };
+        let process = process::launch(launch, sink)?;
+        self.agent = Some(RunningAgent { process, stopping: None });
+        Ok(())
+    }
+
+    /// What agents and checks find in their environment.
+    fn environment(
+        &self,
+        iteration: Iteration,
+        task: &TaskId,
+        attempt: Attempt,
+    ) -> Vec<(OsString, OsString)> {
+        let id = self.journal.id;
+        vec![
+            ("WIGGUM_LOOP_ID".into(), id.to_string().into()),
+            ("WIGGUM_TASK_ID".into(), task.as_str().into()),
+            ("WIGGUM_ITERATION".into(), iteration.to_string().into()),
+            ("WIGGUM_ATTEMPT".into(), attempt.to_string().into()),
+            ("WIGGUM_PROMPT_FILE".into(), self.dir.prompt_file(id).into()),
+            ("WIGGUM_BIN".into(), self.settings.wiggum.clone().into()),
+        ]
+    }
+
+    pub(crate) fn agent_ended(&mut self, ended: Ended, finished: &Finished) -> Result<(), EngineError> {
+        let stopping = self.agent.take().and_then(|agent| agent.stopping);
+        crash::point("agent ended");
+        if !self.agent_stage() {
+            return Ok(());
+        }
+        match stopping {
+            Some(StopWhy::Asked) => {
+                self.interrupt_iteration("stopped", ended.ended_processes);
+                Ok(())
+            }
+            Some(StopWhy::RunDuration) => {
+                self.interrupt_iteration("the run's time was up", ended.ended_processes);
+                Ok(())
+            }
+            Some(StopWhy::AgentTimeout) | None => self.judge_agent(ended, finished),
+        }
+    }
+
+    /// Records the agent's end with what its final message means.
+    fn judge_agent(&mut self, ended: Ended, finished: &Finished) -> Result<(), EngineError> {
+        let Some(open) = &self.journal.state.open else { return Ok(()) };
+        let (iteration, attempt, task) = (open.iteration, open.attempt, open.task.clone());
+        let (ticked, flags) = self.guard_backlog(&task)?;
+        let prompt = fs::read_to_string(self.dir.prompt_file(self.journal.id)).unwrap_or_default();
+        let reader = ClaimReader { task: &task, prompt: &prompt, promises: &PROMISES };
+        let claim = reader.read(&finished.message).or(ticked);
+        let questions = read_escalations(&finished.message, &prompt);
+        let error = if ended.exit.success() || !questions.is_empty() {
+            None
+        } else {
+            Some(self.describe_failure(ended.exit, finished, ended.duration.into()))
+        };
+        let message = self.journal.keep(&finished.message);
+        self.record(Event::AgentEnded {
+            iteration,
+            attempt,
+            exit: ended.exit,
+            message,
+            duration: ended.duration.into(),
+            usage: finished.usage,
+            claim,
+            questions,
+            error,
+            flags,
+            ended_processes: ended.ended_processes,
+        });
+        Ok(())
+    }
+
+    fn describe_failure(&self, exit: Exit, finished: &Finished, duration: Millis) -> Failure {
+        match exit {
+            Exit::TimedOut => {
+                let message = format!("the agent was stopped after {:.0?}", duration.as_duration());
+                Failure { message, signature: "timed out".to_owned() }
+            }
+            Exit::Code { .. } | Exit::Signal { .. } | Exit::NotStarted => {
+                failure_from(exit, &finished.complaints, &finished.message)
+            }
+        }
+    }
+
+    /// Statuses are not the agent's to write: what it changed is put back. Its own tick counts as a
+    /// claim where that is the convention. Everything else in the file is taken in.
+    fn guard_backlog(&mut self, task: &TaskId) -> Result<(Option<Claim>, Vec<Flag>), EngineError> {
+        let good = self.backlog.backlog().cloned();
+        match self.backlog.refresh() {
+            Ok(crate::backlog_file::Refresh::Unchanged) => return Ok((None, Vec::new())),
+            Ok(crate::backlog_file::Refresh::Changed) => {}
+            Err(error @ (BacklogError::Read { .. } | BacklogError::Problems(_))) => {
+                return self.put_back_backlog(good, &chain(&error));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        let Some(found) = self.backlog.backlog().cloned() else { return Ok((None, Vec::new())) };
+        let before = good.as_ref().map_or(0, |good| good.tasks().len());
+        let limit = usize::try_from(self.journal.state.policy.limits.max_tasks).unwrap_or(usize::MAX);
+        if found.tasks().len() > before.max(limit) {
+            let message = format!("{} tasks, more than the limit of {limit}", found.tasks().len());
+            return self.put_back_backlog(good, &message);
+        }
+        let mut claim = None;
+        let mut flags = vec![backlog_flag(&self.settings.backlog_name, "changed while the agent ran")];
+        for found in found.tasks() {
+            let Some(entry) = self.journal.state.task(&found.id) else { continue };
+            let expected = entry.spec.status;
+            if found.status == expected || !self.can_say(expected) {
+                continue;
+            }
+            let own_tick = found.id == *task && found.status == FileStatus::Done;
+            if own_tick && self.backlog.backlog().is_some_and(wiggum_backlog::Backlog::ticks_are_claims) {
+                claim = Some(Claim { text: "ticked its box".to_owned(), source: ClaimSource::TickedBox });
+            } else {
+                let detail = format!("set {} to {}", found.id, found.status.name());
+                flags.push(backlog_flag(&self.settings.backlog_name, &detail));
+                self.record(Event::StatusPutBack {
+                    task: found.id.clone(),
+                    found: found.status,
+                    restored: expected,
+                });
+            }
+            self.backlog.edit(|backlog| backlog.set_status(found.id.as_str(), expected))?;
+        }
+        if claim.is_some() {
+            flags.remove(0);
+        }
+        if let Some(event) =
+            self.backlog.backlog().and_then(|backlog| difference(&self.journal.state, backlog))
+        {
+            self.record(event);
+        }
+        Ok((claim, flags))
+    }
+
+    fn can_say(&self, status: FileStatus) -> bool {
+        self.backlog.backlog().is_none_or(|backlog| backlog.dialect().can_say(status))
+    }
+
+    /// The agent (or somebody meanwhile) left a backlog that cannot be used: the last good one comes
+    /// back, and what was found is kept beside the journal.
+    fn put_back_backlog(
+        &mut self,
+        good: Option<wiggum_backlog::Backlog>,
+        problem: &str,
+    ) -> Result<(Option<Claim>, Vec<Flag>), EngineError> {
+        let Some(good) = good else { return Ok((None, Vec::new())) };
+        let rejected = self.dir.loop_dir(self.journal.id).join("backlog-rejected");
+        let found = self.backlog.put_back(good)?;
+        fs::write(&rejected, found)
+            .map_err(|source| EngineError::Write { path: rejected.clone(), source })?;
+        let detail = format!("{problem}; put back, what was found is in {}", rejected.display());
+        Ok((None, vec![backlog_flag(&self.settings.backlog_name, &detail)]))
+    }
+
+    pub(crate) fn start_check(
+        &mut self,
+        iteration: Iteration,
+        attempt: Attempt,
+        check: &Check,
+    ) -> Result<(), EngineError> {
+        self.flush()?;
+        crash::point("before check");
+        let Some(task) = self.journal.state.open.as_ref().map(|open| open.task.clone()) else { return Ok(()) };
+        let started = CommandLine::parse(&check.command).map_err(LaunchProblem::from).and_then(|command| {
+            let mut launch = Launch::new(command, &self.settings.workspace);
+            launch.env = self.environment(iteration, &task, attempt);
+            launch.marker = Some(("WIGGUM_LOOP_ID".to_owned(), self.journal.id.to_string()));
+            Ok(process::launch(launch, CheckSink { sender: self.sender.clone(), capture: Capture::new() })?)
+        });
+        match started {
+            Ok(running) => {
+                let timeout = self.journal.state.policy.checks.timeout;
+                self.check_deadline = timeout.map(|limit| Instant::now() + limit.as_duration());
+                self.check = Some(running);
+                crash::point("after check start");
+                Ok(())
+            }
+            Err(problem) => {
+                let exit = Exit::NotStarted;
+                let ended = Ended { exit, duration: std::time::Duration::ZERO, ended_processes: 0 };
+                self.gather(ended, &chain(&problem));
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn check_ended(&mut self, ended: Ended, output: &str) -> Result<(), EngineError> {
+        // A check that was given up has no say any more.
+        if self.check.take().is_some() && !self.is_interrupted() {
+            self.gather(ended, output);
+        }
+        self.check_deadline = None;
+        crash::point("check ended");
+        Ok(())
+    }
+
+    fn gather(&mut self, ended: Ended, output: &str) {
+        let Some(open) = &self.journal.state.open else { return };
+        let (iteration, attempt) = (open.iteration, open.attempt);
+        let checks = self
+            .journal
+            .state
+            .task(&open.task)
+            .map(|entry| checks_for(&self.journal.state.policy, &entry.spec))
+            .unwrap_or_default();
+        let Some(check) = checks.into_iter().nth(open.evidence.len()) else { return };
+        let output = self.journal.keep(output);
+        let evidence = Evidence {
+            name: check.name,
+            command: check.command,
+            exit: ended.exit,
+            output,
+            duration: ended.duration.into(),
+        };
+        self.record(Event::EvidenceGathered { iteration, attempt, evidence });
+    }
+}
+
+fn backlog_flag(name: &str, detail: &str) -> Flag {
+    Flag { kind: FlagKind::BacklogTouched, what: name.to_owned(), detail: detail.to_owned() }
+}
+
+/// Why an agent or a check could not be started.
+#[derive(Debug, thiserror::Error)]
+enum LaunchProblem {
+    #[error("cannot write the prompt")]
+    Prompt(#[from] std::io::Error),
+    #[error(transparent)]
+    Command(#[from] process::ParseError),
+    #[error(transparent)]
+    Launch(#[from] process::LaunchError),
+}
+
+/// Turns a driver's command into a program and its arguments.
+pub fn command_line(command: CommandText) -> Result<CommandLine, process::ParseError> {
+    match command {
+        CommandText::Program { program, arguments } => Ok(CommandLine::new(program, arguments)),
+        CommandText::Line { line, arguments } => {
+            let mut command = CommandLine::parse(&line)?;
+            command.append(arguments);
+            Ok(command)
+        }
+    }
+}
+
+struct AgentSink {
+    sender: SyncSender<Input>,
+    parser: Box<dyn StreamParser>,
+    transcript: Transcript,
+    started: Instant,
+}
+
+impl Sink for AgentSink {
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        // The transcript is for people to look at later; a full disk shows at the next append.
+        drop(self.transcript.write(self.started.elapsed().into(), stream, bytes));
+        let events = self.parser.push(stream, bytes);
+        if !events.is_empty() {
+            drop(self.sender.send(Input::Agent(events)));
+        }
+    }
+
+    fn ended(&mut self, ended: Ended) {
+        drop(self.transcript.flush());
+        drop(self.sender.send(Input::AgentEnded { ended, finished: self.parser.finish() }));
+    }
+}
+
+struct CheckSink {
+    sender: SyncSender<Input>,
+    capture: Capture,
+}
+
+impl Sink for CheckSink {
+    fn output(&mut self, _stream: Stream, bytes: &[u8]) {
+        self.capture.push(bytes);
+        drop(self.sender.send(Input::CheckOutput(String::from_utf8_lossy(bytes).into_owned())));
+    }
+
+    fn ended(&mut self, ended: Ended) {
+        drop(self.sender.send(Input::CheckEnded { ended, output: self.capture.text() }));
+    }
+}

@@ -1,0 +1,105 @@
+//! The loop's journal and the state folded from it, kept in step.
+//!
+//! Recording an event changes the state at once and is durable with the next [`Journal::flush`]:
+//! the engine flushes before every effect that the outside could see, so that what was done is
+//! never ahead of what was recorded.
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+use wiggum_core::event::{BlobRef, EVENT_VERSION, Envelope, Event, MAX_EXCERPT};
+use wiggum_core::ids::{Epoch, LoopId};
+use wiggum_core::state::Loop;
+use wiggum_store::{Append, Blob, RequestId, Store, StoreError};
+
+use crate::crash;
+use crate::status;
+
+pub struct Journal {
+    pub store: Store,
+    pub state: Loop,
+    pub id: LoopId,
+    epoch: Epoch,
+    durable: u64,
+    pending: Vec<Envelope>,
+    blobs: Vec<(String, String)>,
+    handled: Vec<RequestId>,
+}
+
+impl Journal {
+    pub fn new(store: Store, state: Loop, id: LoopId, epoch: Epoch) -> Self {
+        let durable = state.seq;
+        Self { store, state, id, epoch, durable, pending: Vec::new(), blobs: Vec::new(), handled: Vec::new() }
+    }
+
+    pub fn record(&mut self, event: Event, at: Timestamp) {
+        let envelope = Envelope {
+            v: EVENT_VERSION,
+            seq: self.state.seq + 1,
+            id: Uuid::now_v7(),
+            at,
+            epoch: self.epoch,
+            event,
+        };
+        self.state.apply(&envelope);
+        self.pending.push(envelope);
+    }
+
+    /// Stores a text together with the next flush.
+    pub fn keep(&mut self, text: &str) -> BlobRef {
+        let excerpt = excerpt(text);
+        if text.is_empty() {
+            return BlobRef::default();
+        }
+        let sha256: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        self.blobs.push((sha256.clone(), text.to_owned()));
+        BlobRef { sha256, bytes: text.len() as u64, excerpt }
+    }
+
+    /// A request was turned into events (or refused); it is gone with the next flush.
+    pub fn handled(&mut self, request: RequestId) {
+        self.handled.push(request);
+    }
+
+    /// Makes everything recorded durable, in one transaction, and returns it.
+    pub fn flush(&mut self, now: Timestamp) -> Result<Vec<Envelope>, StoreError> {
+        if self.pending.is_empty() && self.handled.is_empty() {
+            return Ok(Vec::new());
+        }
+        crash::point("before append");
+        let blobs: Vec<Blob<'_>> =
+            self.blobs.iter().map(|(sha256, text)| Blob { sha256, text }).collect();
+        let projection = status::projection(&self.state, now);
+        self.store.append(&Append {
+            loop_id: self.id,
+            expected_seq: self.durable,
+            epoch: self.epoch,
+            envelopes: &self.pending,
+            blobs: &blobs,
+            handled: &self.handled,
+            projection: Some(&projection),
+        })?;
+        crash::point("after append");
+        self.durable = self.state.seq;
+        self.blobs.clear();
+        self.handled.clear();
+        Ok(std::mem::take(&mut self.pending))
+    }
+
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+}
+
+/// The end of a text, where what matters usually is, cut at a line or at least a character.
+fn excerpt(text: &str) -> String {
+    if text.len() <= MAX_EXCERPT {
+        return text.to_owned();
+    }
+    let mut start = text.len() - MAX_EXCERPT;
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    let tail = &text[start..];
+    tail.split_once('\n').map_or(tail, |(_, rest)| rest).to_owned()
+}

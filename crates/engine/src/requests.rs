@@ -1,0 +1,77 @@
+//! Requests of people and other programs, turned into events in the light of the state.
+
+use wiggum_core::event::{Answer, Event, Request};
+use wiggum_core::ids::TaskId;
+use wiggum_core::state::Loop;
+use wiggum_core::tasks::TaskState;
+
+pub(crate) enum Translated {
+    Events(Vec<Event>),
+    /// The task is being worked on: its agent has to be stopped first.
+    SkipRunning(TaskId),
+}
+
+/// Does a request mean the engine that runs now, rather than the loop?
+pub(crate) fn is_about_the_engine(request: &Request) -> bool {
+    match request {
+        Request::Pause | Request::Resume | Request::Stop => true,
+        Request::Skip { .. } | Request::Retry { .. } | Request::Answer { .. } | Request::SetStatus { .. } => {
+            false
+        }
+    }
+}
+
+pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated {
+    let by = by.to_owned();
+    let one = |event| Translated::Events(vec![event]);
+    let notice = |task: Option<&TaskId>, message: String| {
+        Translated::Events(vec![Event::Noticed { task: task.cloned(), message }])
+    };
+    match request {
+        Request::Pause if state.paused => Translated::Events(Vec::new()),
+        Request::Pause => one(Event::Paused { by }),
+        Request::Resume if state.paused => one(Event::Resumed { by }),
+        Request::Resume => Translated::Events(Vec::new()),
+        Request::Stop => one(Event::StopRequested { by }),
+        Request::Skip { task } => match state.task(task).map(|entry| &entry.state) {
+            None => notice(None, format!("cannot skip {task}: there is no such task")),
+            Some(TaskState::Done { .. }) => notice(Some(task), format!("{task} is done already")),
+            Some(TaskState::Skipped) => Translated::Events(Vec::new()),
+            Some(TaskState::Running) => Translated::SkipRunning(task.clone()),
+            Some(TaskState::Open | TaskState::Parked(_) | TaskState::Failed { .. }) => {
+                one(Event::TaskSkipped { task: task.clone(), by })
+            }
+        },
+        Request::Retry { task } => match state.task(task).map(|entry| &entry.state) {
+            None => notice(None, format!("cannot retry {task}: there is no such task")),
+            Some(TaskState::Running) => notice(Some(task), format!("{task} is being worked on")),
+            Some(
+                TaskState::Open
+                | TaskState::Parked(_)
+                | TaskState::Done { .. }
+                | TaskState::Failed { .. }
+                | TaskState::Skipped,
+            ) => one(Event::TaskReopened { task: task.clone(), by }),
+        },
+        Request::Answer { question, answer } => match state.questions.get(question) {
+            None => notice(None, format!("{question} is not open (any more)")),
+            Some(asked) => match answer {
+                Answer::Option { number }
+                    if usize::try_from(*number).is_ok_and(|n| n == 0 || n > asked.question.options.len()) =>
+                {
+                    notice(asked.task.as_ref(), format!("{question} has no option {number}"))
+                }
+                Answer::Option { .. } | Answer::Words { .. } | Answer::Skip | Answer::Retry | Answer::Abort => {
+                    one(Event::QuestionAnswered { id: *question, answer: answer.clone(), by })
+                }
+            },
+        },
+        Request::SetStatus { task, status } => match state.task(task) {
+            None => notice(None, format!("cannot set the status of {task}: there is no such task")),
+            Some(entry) if entry.state == TaskState::Running => {
+                notice(Some(task), format!("{task} is being worked on; its status was not changed"))
+            }
+            Some(_) => one(Event::StatusSet { task: task.clone(), status: *status, by }),
+        },
+    }
+}

@@ -1,0 +1,257 @@
+//! What other programs and `wiggum status` read: a loop's state as JSON, of bounded size.
+//!
+//! The shapes here are a public contract of their own, apart from the core's types: fields may be
+//! added, none changes its meaning.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use wiggum_core::decide::{decide, why};
+use wiggum_core::event::EndReason;
+use wiggum_core::state::Loop;
+use wiggum_core::tasks::TaskState;
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Status {
+    pub loop_id: String,
+    pub name: String,
+    pub repository: String,
+    pub backlog: String,
+    /// running, paused, completed, failed or terminated.
+    pub state: String,
+    pub run: u32,
+    pub agent: String,
+    pub seq: u64,
+    pub counts: Counts,
+    pub current: Option<Current>,
+    pub current_iteration: u32,
+    pub max_iterations: Option<u32>,
+    /// What the loop waits for, in words.
+    pub waiting: Option<String>,
+    pub questions: Vec<QuestionStatus>,
+    /// The last iterations, oldest first.
+    pub iterations: Vec<IterationStatus>,
+    pub total_input_tokens: u64,
+    pub total_output_tokens: u64,
+    pub total_cost: f64,
+    pub started_at: Option<Timestamp>,
+    pub completed_at: Option<Timestamp>,
+    pub active_seconds: f64,
+    /// Why the run ended, if it did: one of the documented strings.
+    pub termination_reason: Option<String>,
+    pub detail: Option<String>,
+    pub updated_at: Option<Timestamp>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    pub total: usize,
+    pub done: usize,
+    pub unverified: usize,
+    pub failed: usize,
+    pub skipped: usize,
+    pub parked: usize,
+    pub running: usize,
+    pub open: usize,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Current {
+    pub iteration: u32,
+    pub task: String,
+    pub title: String,
+    pub attempt: u32,
+    pub stage: String,
+    pub started_at: Timestamp,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct QuestionStatus {
+    pub id: String,
+    pub task: Option<String>,
+    pub kind: String,
+    pub summary: String,
+    pub context: String,
+    pub question: String,
+    pub options: Vec<String>,
+    pub raised_at: Timestamp,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct IterationStatus {
+    pub iteration: u32,
+    pub task: String,
+    pub attempt: u32,
+    pub started_at: Timestamp,
+    pub completed_at: Timestamp,
+    pub outcome: String,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub cost: f64,
+}
+
+/// The final account of a run, tasks and all.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    #[serde(flatten)]
+    pub status: Status,
+    pub exit_code: Option<u8>,
+    pub tasks: Vec<TaskReport>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TaskReport {
+    pub id: String,
+    pub title: String,
+    pub state: String,
+    pub verified: bool,
+    pub attempts: u32,
+    /// Why it is where it is.
+    pub why: String,
+}
+
+/// The status as it is stored beside the journal.
+pub fn projection(state: &Loop, now: Timestamp) -> String {
+    serde_json::to_string(&status(state, now)).unwrap_or_default()
+}
+
+pub fn status(state: &Loop, now: Timestamp) -> Status {
+    let counts = state.tasks.counts();
+    Status {
+        loop_id: state.id.map(|id| id.to_string()).unwrap_or_default(),
+        name: state.name.clone(),
+        repository: state.repository.clone(),
+        backlog: state.backlog.clone(),
+        state: state_name(state).to_owned(),
+        run: state.run.number,
+        agent: state.agent.clone(),
+        seq: state.seq,
+        counts: Counts {
+            total: counts.total,
+            done: counts.done,
+            unverified: counts.unverified,
+            failed: counts.failed,
+            skipped: counts.skipped,
+            parked: counts.parked,
+            running: counts.running,
+            open: counts.open(),
+        },
+        current: current(state),
+        current_iteration: state.run.iterations,
+        max_iterations: state.policy.limits.iterations,
+        waiting: decide(state, now).waiting.map(|waiting| waiting.to_string()),
+        questions: questions(state),
+        iterations: iterations(state),
+        total_input_tokens: state.usage.input_tokens,
+        total_output_tokens: state.usage.output_tokens,
+        total_cost: state.usage.cost_usd,
+        started_at: state.run.started_at,
+        completed_at: state.run.ended.as_ref().and(state.last_at),
+        active_seconds: state.run.active_ms as f64 / 1000.0,
+        termination_reason: state.run.ended.as_ref().map(|(reason, _)| reason.name().to_owned()),
+        detail: state.run.ended.as_ref().map(|(_, detail)| detail.clone()),
+        updated_at: state.last_at,
+    }
+}
+
+pub fn report(state: &Loop, now: Timestamp) -> Report {
+    let tasks = state
+        .tasks
+        .iter()
+        .map(|entry| TaskReport {
+            id: entry.spec.id.to_string(),
+            title: entry.spec.title.clone(),
+            state: entry.state.name().to_owned(),
+            verified: matches!(entry.state, TaskState::Done { verified: true }),
+            attempts: entry.attempts,
+            why: why(state, &entry.spec.id, now).map(|why| why.to_string()).unwrap_or_default(),
+        })
+        .collect();
+    let exit_code = state.run.ended.as_ref().map(|(reason, _)| reason.exit_code());
+    Report { status: status(state, now), exit_code, tasks }
+}
+
+/// The loop states of the mission, as far as a single engine can be in them.
+fn state_name(state: &Loop) -> &'static str {
+    match &state.run.ended {
+        None if state.run.number == 0 => "initializing",
+        None if state.paused => "paused",
+        None => "running",
+        Some((reason, _)) => match reason {
+            EndReason::GoalAchieved => "completed",
+            EndReason::CircuitBreakerOpen
+            | EndReason::HealthFailure
+            | EndReason::ConsecutiveErrors
+            | EndReason::NoProgress => "failed",
+            EndReason::BudgetExhausted
+            | EndReason::MaxIterations
+            | EndReason::MaxDuration
+            | EndReason::PersonNeeded
+            | EndReason::ExplicitStop => "terminated",
+        },
+    }
+}
+
+fn current(state: &Loop) -> Option<Current> {
+    use wiggum_core::state::Stage;
+    let open = state.open.as_ref()?;
+    let stage = match open.stage {
+        Stage::Agent => "agent",
+        Stage::Judging => "checks",
+        Stage::Landing { .. } => "landing",
+    };
+    Some(Current {
+        iteration: open.iteration,
+        task: open.task.to_string(),
+        title: state.task(&open.task).map(|entry| entry.spec.title.clone()).unwrap_or_default(),
+        attempt: open.attempt,
+        stage: stage.to_owned(),
+        started_at: open.started_at,
+    })
+}
+
+fn questions(state: &Loop) -> Vec<QuestionStatus> {
+    let text = |value: &wiggum_core::event::QuestionKind| format!("{value:?}").to_lowercase();
+    state
+        .questions
+        .iter()
+        .map(|(id, asked)| QuestionStatus {
+            id: id.to_string(),
+            task: asked.task.as_ref().map(ToString::to_string),
+            kind: text(&asked.question.kind),
+            summary: asked.question.summary.clone(),
+            context: asked.question.context.clone(),
+            question: asked.question.question.clone(),
+            options: asked.question.options.clone(),
+            raised_at: asked.raised_at,
+        })
+        .collect()
+}
+
+fn iterations(state: &Loop) -> Vec<IterationStatus> {
+    state
+        .recent
+        .iter()
+        .map(|ended| {
+            let usage = ended.usage.unwrap_or_default();
+            IterationStatus {
+                iteration: ended.iteration,
+                task: ended.task.to_string(),
+                attempt: ended.attempt,
+                started_at: ended.started_at,
+                completed_at: ended.ended_at,
+                outcome: ended.outcome.clone(),
+                input_tokens: usage.input_tokens,
+                output_tokens: usage.output_tokens,
+                cost: usage.cost_usd,
+            }
+        })
+        .collect()
+}
+
+/// Replaces a file of the loop's directory as a whole. Not synced: it can be made again.
+pub(crate) fn write(dir: &std::path::Path, name: &str, text: &str) -> std::io::Result<()> {
+    std::fs::create_dir_all(dir)?;
+    let temporary = dir.join(format!(".{name}.tmp"));
+    std::fs::write(&temporary, text)?;
+    std::fs::rename(temporary, dir.join(name))
+}

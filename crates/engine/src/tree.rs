@@ -1,0 +1,634 @@
+//! What an attempt does to the work tree: taken as one tree, looked at, landed or kept aside.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use sha2::{Digest, Sha256};
+use wiggum_core::event::{Event, Flag, FlagKind, MAX_LISTED_PATHS};
+use wiggum_core::ids::{Attempt, Iteration, TaskId};
+use wiggum_core::state::{OpenIteration, Stage};
+use wiggum_core::task::FileStatus;
+use wiggum_core::verdict::checks_for;
+use wiggum_core::weaken::{TestFile, is_test_path, weakened};
+use wiggum_workspace::git::{Change, CommitOutcome, Entry, Git, PutBack, Status};
+
+use crate::backlog_file::BacklogError;
+use crate::crash;
+use crate::engine::{Engine, Settings};
+use crate::error::{EngineError, chain};
+
+/// How often a hook may change the tree of one attempt before that counts as a refusal.
+const MAX_ALTERATIONS: u32 = 3;
+/// How many changed files are looked at for weakened tests.
+const MAX_EXAMINED: usize = 200;
+
+/// Paths with a role of their own.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    protected: GlobSet,
+    /// Paths that never belong to an attempt's work.
+    pub(crate) excluded: Vec<String>,
+    pub(crate) backlog_tracked: bool,
+    prompt: Option<(String, Option<Vec<u8>>)>,
+}
+
+impl Watched {
+    pub(crate) fn new(settings: &Settings) -> Result<Self, EngineError> {
+        let mut globs = GlobSetBuilder::new();
+        for pattern in &settings.policy.protect.paths {
+            let glob = Glob::new(pattern)
+                .map_err(|source| EngineError::Glob { pattern: pattern.clone(), source })?;
+            globs.add(glob);
+        }
+        let protected = globs
+            .build()
+            .map_err(|source| EngineError::Glob { pattern: String::new(), source })?;
+        let prompt = settings.prompt.as_ref().map(|path| (relative(&settings.workspace, path), None));
+        Ok(Self { protected, excluded: Vec::new(), backlog_tracked: false, prompt })
+    }
+
+    /// Remembers the prompt as it is before the agent runs.
+    pub(crate) fn note_prompt(&mut self, settings: &Settings) {
+        if let Some((_, content)) = &mut self.prompt {
+            *content = settings.prompt.as_ref().and_then(|path| fs::read(path).ok());
+        }
+    }
+
+    fn prompt_flag(&self, settings: &Settings) -> Option<Flag> {
+        let (name, before) = self.prompt.as_ref()?;
+        let now = settings.prompt.as_ref().and_then(|path| fs::read(path).ok());
+        (now != *before).then(|| flag(FlagKind::ProtectedPath, name, "the prompt"))
+    }
+
+    fn excluded(&self) -> Vec<&str> {
+        self.excluded.iter().map(String::as_str).collect()
+    }
+}
+
+impl Engine<'_> {
+    /// Before a run: what is tracked, what the user has lying around, what git's own files are.
+    pub(crate) fn protect_git(&mut self) -> Result<(), EngineError> {
+        let Some(git) = &self.git else { return Ok(()) };
+        git.exclude_state_dir()?;
+        self.watched.backlog_tracked = git.is_tracked(&self.settings.backlog_name)?;
+        self.watched.excluded = vec![self.settings.backlog_name.clone()];
+        for name in own_files(&self.settings) {
+            if !git.is_tracked(&name)? {
+                self.watched.excluded.push(name);
+            }
+        }
+        if ignores_only_us(git)? {
+            self.watched.excluded.push(".gitignore".to_owned());
+        }
+        let guard = self.dir.guard_dir(self.journal.id);
+        self.guardian = Some(git.guardian(&guard)?);
+        Ok(())
+    }
+
+    /// A run starts from a clean tree: what the user has not committed is theirs, not the task's.
+    pub(crate) fn require_clean_tree(&mut self) -> Result<(), EngineError> {
+        let Some(git) = &self.git else { return Ok(()) };
+        if self.journal.state.user_changes.is_some() || self.journal.state.open.is_some() {
+            return Ok(());
+        }
+        git.exclude_state_dir()?;
+        let status = git.status()?;
+        let mut own: Vec<String> = own_files(&self.settings);
+        own.push(self.settings.backlog_name.clone());
+        if ignores_only_us(git)? {
+            own.push(".gitignore".to_owned());
+        }
+        let dirty: Vec<String> = dirty_paths(&status).into_iter().filter(|path| !own.contains(path)).collect();
+        if dirty.is_empty() {
+            return Ok(());
+        }
+        if !self.settings.allow_dirty {
+            return Err(EngineError::Dirty { paths: dirty });
+        }
+        let reference = format!("refs/wiggum/{}/user-changes", self.short_id());
+        let own: Vec<&str> = own.iter().map(String::as_str).collect();
+        if let Some(commit) = git.set_aside(&reference, &own)? {
+            self.record(Event::UserChangesSetAside { reference, commit });
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn put_back_user_changes(&mut self, commit: &str) -> Result<(), EngineError> {
+        let Some(git) = &self.git else { return Ok(()) };
+        let clean = match git.put_back(commit)? {
+            PutBack::Clean => true,
+            PutBack::Conflict => false,
+        };
+        self.record(Event::UserChangesPutBack { commit: commit.to_owned(), clean });
+        Ok(())
+    }
+
+    /// The kept work of an earlier attempt, moved onto the commit the workspace stands on now.
+    pub(crate) fn carry_over(
+        &mut self,
+        task: &TaskId,
+        carried: Option<&str>,
+        base: Option<&str>,
+    ) -> Result<Option<String>, EngineError> {
+        let (Some(git), Some(kept), Some(base)) = (&self.git, carried, base) else { return Ok(None) };
+        let moved = git.move_work(kept, base)?;
+        if moved.is_none() {
+            let message = format!(
+                "the work of the last attempt ({}) conflicts with what was committed since; starting clean",
+                short(kept)
+            );
+            self.record(Event::Noticed { task: Some(task.clone()), message });
+        }
+        Ok(moved)
+    }
+
+    pub(crate) fn bring_work_in_place(&mut self, carried: Option<&str>) -> Result<(), EngineError> {
+        if let (Some(git), Some(commit)) = (&self.git, carried)
+            && self.in_place.as_deref() != Some(commit)
+        {
+            git.restore_work(commit, &self.watched.excluded())?;
+        }
+        self.in_place = None;
+        Ok(())
+    }
+
+    pub(crate) fn take_tree(&mut self, iteration: Iteration, attempt: Attempt) -> Result<(), EngineError> {
+        let mut flags = Vec::new();
+        if self.journal.store.restore_if_gone()? {
+            flags.push(flag(FlagKind::StateTouched, ".wiggum", "it was removed while the agent ran"));
+            self.dir
+                .create()
+                .map_err(|source| EngineError::StateDir { path: self.dir.path().to_owned(), source })?;
+            self.watch_for_requests();
+        }
+        if let Some(git) = &self.git {
+            if let Some(guardian) = &self.guardian {
+                for name in guardian.compare_and_put_back()? {
+                    flags.push(flag(FlagKind::HooksTouched, &name, "put back"));
+                }
+            }
+            flags.extend(self.put_head_back(git)?);
+            git.stage_all(&self.watched.excluded())?;
+            crash::point("staged");
+            git.save_index(&self.taken_index())?;
+        }
+        self.record(Event::TreeTaken { iteration, attempt, flags });
+        Ok(())
+    }
+
+    /// Commits the agent made itself become part of the task's own; a branch it switched to is left.
+    fn put_head_back(&self, git: &Git) -> Result<Vec<Flag>, EngineError> {
+        let Some(open) = &self.journal.state.open else { return Ok(Vec::new()) };
+        let head = git.head()?;
+        let mut flags = Vec::new();
+        if head.branch != open.branch {
+            let name = head.branch.as_deref().unwrap_or("a detached HEAD");
+            flags.push(flag(FlagKind::BranchSwitched, name, "the agent switched to it; put back"));
+        }
+        if head.commit != open.base {
+            let name = head.commit.as_deref().map_or_else(String::new, short);
+            flags.push(flag(FlagKind::AgentCommitted, &name, "becomes part of the task's commit"));
+        }
+        if !flags.is_empty() {
+            git.squash_onto(open.base.as_deref(), open.branch.as_deref())?;
+        }
+        Ok(flags)
+    }
+
+    pub(crate) fn inspect(&mut self, iteration: Iteration, attempt: Attempt) -> Result<(), EngineError> {
+        crash::point("before inspect");
+        let Some(open) = self.journal.state.open.clone() else { return Ok(()) };
+        let mut flags: Vec<Flag> = self.watched.prompt_flag(&self.settings).into_iter().collect();
+        let (changed, digest) = match &self.git {
+            None => (Vec::new(), stamp_of_tree(&self.settings.workspace, &self.settings.backlog)),
+            Some(git) => {
+                let status = git.status()?;
+                flags.extend(self.put_back_leftovers(git, &status, iteration)?);
+                flags.extend(self.flag_changes(git, &open, &status.staged)?);
+                let changed: Vec<String> = status.staged.iter().map(|entry| entry.path.clone()).collect();
+                (changed, digest_of(&open, &status.staged))
+            }
+        };
+        let changed_total = match &self.git {
+            Some(_) => u32::try_from(changed.len()).unwrap_or(u32::MAX),
+            None => u32::from(Some(&digest) != self.journal.state.task(&open.task).and_then(|e| e.last_digest.as_ref())),
+        };
+        self.record(Event::WorkInspected {
+            iteration,
+            attempt,
+            changed: changed.into_iter().take(MAX_LISTED_PATHS).collect(),
+            changed_total,
+            digest,
+            flags,
+        });
+        Ok(())
+    }
+
+    /// What the checks made of the tree is not the attempt's work: it is kept aside and put back.
+    fn put_back_leftovers(
+        &self,
+        git: &Git,
+        status: &Status,
+        iteration: Iteration,
+    ) -> Result<Vec<Flag>, EngineError> {
+        let left: Vec<String> = status
+            .unstaged
+            .iter()
+            .map(|entry| entry.path.clone())
+            .chain(status.untracked.iter().cloned())
+            .filter(|path| !self.watched.excluded.contains(path))
+            .collect();
+        if left.is_empty() {
+            return Ok(Vec::new());
+        }
+        let excluded = self.watched.excluded();
+        git.stage_all(&excluded)?;
+        let reference = format!("refs/wiggum/{}/leftovers/{iteration}", self.short_id());
+        git.keep_work(&reference, "What the checks left behind")?;
+        self.return_to_taken_tree()?;
+        let detail = format!("changed by a check and put back; kept under {reference}");
+        Ok(left.iter().take(20).map(|path| flag(FlagKind::CheckLeftovers, path, &detail)).collect())
+    }
+
+    /// Makes index and work tree what they were when the tree was taken.
+    pub(crate) fn return_to_taken_tree(&self) -> Result<(), EngineError> {
+        let Some(git) = &self.git else { return Ok(()) };
+        git.put_back_index(&self.taken_index())?;
+        let reference = format!("refs/wiggum/{}/taken", self.short_id());
+        let taken = git.keep_work(&reference, "The tree under check")?;
+        git.restore_work(&taken, &self.watched.excluded())?;
+        git.save_index(&self.taken_index())?;
+        Ok(())
+    }
+
+    fn flag_changes(
+        &self,
+        git: &Git,
+        open: &OpenIteration,
+        staged: &[Entry],
+    ) -> Result<Vec<Flag>, EngineError> {
+        let named = self.files_named_by_checks(open);
+        let mut flags = Vec::new();
+        for entry in staged {
+            let existed = entry.change != Change::Added;
+            if existed && named.contains(entry.path.as_str()) && !is_test_path(&entry.path) {
+                flags.push(flag(FlagKind::CheckTouched, &entry.path, ""));
+            } else if self.watched.protected.is_match(&entry.path) {
+                flags.push(flag(FlagKind::ProtectedPath, &entry.path, entry.change.name()));
+            }
+        }
+        flags.extend(self.weakened_tests(git, staged)?);
+        Ok(flags)
+    }
+
+    fn files_named_by_checks(&self, open: &OpenIteration) -> HashSet<String> {
+        let Some(entry) = self.journal.state.task(&open.task) else { return HashSet::new() };
+        checks_for(&self.journal.state.policy, &entry.spec)
+            .iter()
+            .flat_map(|check| {
+                check
+                    .command
+                    .split(|c: char| c.is_whitespace() || "'\"`;|&()<>=".contains(c))
+                    .map(|word| word.strip_prefix("./").unwrap_or(word).to_owned())
+                    .collect::<Vec<_>>()
+            })
+            .filter(|word| !word.is_empty())
+            .collect()
+    }
+
+    fn weakened_tests(&self, git: &Git, staged: &[Entry]) -> Result<Vec<Flag>, EngineError> {
+        let candidates: Vec<&Entry> =
+            staged.iter().filter(|entry| may_hold_tests(&entry.path)).take(MAX_EXAMINED).collect();
+        // Nothing that existed was touched: nothing can be weaker than before.
+        if candidates.iter().all(|entry| entry.change == Change::Added) {
+            return Ok(Vec::new());
+        }
+        let blobs: Vec<&str> = candidates
+            .iter()
+            .flat_map(|entry| [entry.blob_before.as_str(), entry.blob_after.as_str()])
+            .collect();
+        let texts = git.read_blobs(&blobs)?;
+        let files: Vec<TestFile<'_>> = candidates
+            .iter()
+            .zip(texts.chunks(2))
+            .map(|(entry, texts)| TestFile {
+                path: &entry.path,
+                before: texts[0].as_deref(),
+                after: texts[1].as_deref(),
+            })
+            .collect();
+        Ok(weakened(&files))
+    }
+
+    /// Writes the completion to the backlog and commits it together with the tree that was checked.
+    pub(crate) fn land(&mut self, iteration: Iteration, attempt: Attempt) -> Result<(), EngineError> {
+        self.flush()?;
+        crash::point("before landing");
+        let Some(open) = self.journal.state.open.clone() else { return Ok(()) };
+        let Stage::Landing { verified } = open.stage else { return Ok(()) };
+        if let Some(git) = &self.git
+            && git.head()?.commit != open.base
+        {
+            let output = self.journal.keep("the branch moved while the attempt was checked; do it on top of that");
+            self.record(Event::CommitRefused { iteration, attempt, output });
+            return Ok(());
+        }
+        match self.backlog.edit(|backlog| backlog.set_status(open.task.as_str(), FileStatus::Done)) {
+            Ok(()) => self.record(Event::StatusWritten { task: open.task.clone(), status: FileStatus::Done }),
+            Err(error @ (BacklogError::Read { .. } | BacklogError::Problems(_))) => {
+                self.record(Event::BacklogBroken { message: chain(&error) });
+                return Ok(());
+            }
+            // The task is gone from the file: what was done still counts.
+            Err(BacklogError::Edit(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+        crash::point("backlog written");
+        let Some(git) = &self.git else {
+            self.complete(&open, None, verified);
+            return Ok(());
+        };
+        git.put_back_index(&self.taken_index())?;
+        let include: Vec<&str> =
+            if self.watched.backlog_tracked { vec![self.settings.backlog_name.as_str()] } else { Vec::new() };
+        let outcome = git.commit(&self.commit_message(&open), &include)?;
+        crash::point("committed");
+        match outcome {
+            CommitOutcome::Committed(commit) => self.accept_commit(&open, commit, verified),
+            CommitOutcome::Refused(output) => {
+                let output = self.journal.keep(&output);
+                self.record(Event::CommitRefused { iteration, attempt, output });
+                Ok(())
+            }
+        }
+    }
+
+    /// A commit is the task's if its tree is the one that was checked; what a hook made of it has to
+    /// be checked first.
+    pub(crate) fn accept_commit(
+        &mut self,
+        open: &OpenIteration,
+        commit: String,
+        verified: bool,
+    ) -> Result<(), EngineError> {
+        let Some(git) = &self.git else { return Ok(()) };
+        let (iteration, attempt) = (open.iteration, open.attempt);
+        let altered = git.hooks_present()?
+            && git.differs_from_index(&self.taken_index(), &[self.settings.backlog_name.as_str()])?;
+        if !altered {
+            self.complete(open, Some(commit), verified);
+            return Ok(());
+        }
+        git.squash_onto(open.base.as_deref(), open.branch.as_deref())?;
+        git.stage_all(&self.watched.excluded())?;
+        git.save_index(&self.taken_index())?;
+        if open.altered >= MAX_ALTERATIONS {
+            let output = self.journal.keep("a git hook changes the files with every commit");
+            self.record(Event::CommitRefused { iteration, attempt, output });
+        } else {
+            self.record(Event::TreeAltered { iteration, attempt });
+        }
+        Ok(())
+    }
+
+    fn complete(&mut self, open: &OpenIteration, commit: Option<String>, verified: bool) {
+        self.record(Event::TaskCompleted {
+            iteration: open.iteration,
+            task: open.task.clone(),
+            attempt: open.attempt,
+            commit,
+            verified,
+        });
+    }
+
+    fn commit_message(&self, open: &OpenIteration) -> String {
+        let title = self.journal.state.task(&open.task).map_or("", |entry| entry.spec.title.as_str());
+        let title: String = title.lines().next().unwrap_or_default().chars().take(72).collect();
+        let mut message = if title.is_empty() || title == open.task.as_str() {
+            format!("{}\n\n", open.task)
+        } else {
+            format!("{}: {title}\n\n", open.task)
+        };
+        message.push_str(&format!("Wiggum-Task: {}\n", open.task));
+        message.push_str(&format!("Wiggum-Loop: {}\n", self.journal.id));
+        message.push_str(&format!("{ITERATION_TRAILER}: {}\n", self.iteration_key(open.iteration)));
+        message.push_str(&format!("Wiggum-Attempt: {}\n", open.attempt));
+        if open.evidence.is_empty() {
+            message.push_str("Wiggum-Evidence: none (unverified)\n");
+        }
+        for evidence in &open.evidence {
+            let command = evidence.command.replace('\n', " ");
+            message.push_str(&format!("Wiggum-Evidence: `{command}` {}", evidence.exit));
+            if !evidence.output.sha256.is_empty() {
+                message.push_str(&format!(", output {}", &evidence.output.sha256[..12]));
+            }
+            message.push('\n');
+        }
+        message
+    }
+
+    /// Names an iteration for all time: the loop and the number.
+    pub(crate) fn iteration_key(&self, iteration: Iteration) -> String {
+        format!("{}/{iteration}", self.journal.id)
+    }
+
+    pub(crate) fn keep_work(&mut self, task: &TaskId, iteration: Iteration) -> Result<(), EngineError> {
+        crash::point("before keeping work");
+        let Some(git) = &self.git else { return Ok(()) };
+        git.put_back_index(&self.taken_index())?;
+        let reference = format!("refs/wiggum/{}/{}/{iteration}", self.short_id(), ref_name(task));
+        let commit = git.keep_work(&reference, &format!("Unfinished work on {task}, iteration {iteration}"))?;
+        crash::point("work kept");
+        self.in_place = Some(commit.clone());
+        self.record(Event::WorkKept { iteration, task: task.clone(), reference, commit });
+        Ok(())
+    }
+
+    /// What an interrupted attempt had done so far goes under a ref; the tree goes back to where the
+    /// attempt started. Nothing here may fail the interruption itself.
+    pub(crate) fn keep_interrupted_work(&mut self) -> Option<String> {
+        let open = self.journal.state.open.clone()?;
+        match self.undo_attempt(&open) {
+            Ok(kept) => kept,
+            Err(error) => {
+                let message = format!("the interrupted work could not be tidied away: {}", chain(&error));
+                self.record(Event::Noticed { task: Some(open.task.clone()), message });
+                None
+            }
+        }
+    }
+
+    fn undo_attempt(&mut self, open: &OpenIteration) -> Result<Option<String>, EngineError> {
+        let Some(git) = &self.git else { return Ok(None) };
+        if let Some(guardian) = &self.guardian {
+            guardian.compare_and_put_back()?;
+        }
+        self.put_head_back(git)?;
+        let excluded = self.watched.excluded();
+        git.stage_all(&excluded)?;
+        let changed = !git.status()?.staged.is_empty();
+        let mut kept = None;
+        if changed {
+            let reference = format!(
+                "refs/wiggum/{}/{}/interrupted-{}",
+                self.short_id(),
+                ref_name(&open.task),
+                open.iteration
+            );
+            let message = format!("Interrupted work on {}, iteration {}", open.task, open.iteration);
+            kept = Some(git.keep_work(&reference, &message)?);
+        }
+        match &open.carried {
+            Some(carried) => git.restore_work(carried, &excluded)?,
+            None => git.reset_hard(&excluded)?,
+        }
+        self.in_place.clone_from(&open.carried);
+        Ok(kept)
+    }
+
+    pub(crate) fn reset_workspace(&mut self) -> Result<(), EngineError> {
+        self.flush()?;
+        crash::point("before reset");
+        let Some(git) = &self.git else { return Ok(()) };
+        git.reset_hard(&self.watched.excluded())?;
+        crash::point("after reset");
+        self.in_place = None;
+        let commit = git.head()?.commit.unwrap_or_default();
+        self.record(Event::WorkspaceReset { commit });
+        Ok(())
+    }
+
+    pub(crate) fn write_status(&mut self, task: &TaskId, status: FileStatus) -> Result<(), EngineError> {
+        self.flush()?;
+        crash::point("before status");
+        match self.backlog.edit(|backlog| backlog.set_status(task.as_str(), status)) {
+            Ok(()) | Err(BacklogError::Edit(_)) => {
+                self.record(Event::StatusWritten { task: task.clone(), status });
+            }
+            Err(error @ (BacklogError::Read { .. } | BacklogError::Problems(_))) => {
+                self.record(Event::BacklogBroken { message: chain(&error) });
+            }
+            Err(error) => return Err(error.into()),
+        }
+        crash::point("status written");
+        Ok(())
+    }
+
+    pub(crate) fn taken_index(&self) -> std::path::PathBuf {
+        self.dir.taken_index(self.journal.id)
+    }
+
+    pub(crate) fn short_id(&self) -> String {
+        // The end of a UUIDv7 is its random part.
+        let id = self.journal.id.to_string();
+        id[id.len() - 12..].to_owned()
+    }
+}
+
+/// The trailer by which a commit is found again after a crash.
+pub(crate) const ITERATION_TRAILER: &str = "Wiggum-Iteration";
+
+fn flag(kind: FlagKind, what: &str, detail: &str) -> Flag {
+    Flag { kind, what: what.to_owned(), detail: detail.to_owned() }
+}
+
+/// Files that belong to the user's set-up of the loop; untracked, they are no dirt.
+fn own_files(settings: &Settings) -> Vec<String> {
+    let prompt = settings.prompt.as_ref().map(|path| relative(&settings.workspace, path));
+    ["wiggum.toml".to_owned(), "PROMPT.md".to_owned()].into_iter().chain(prompt).collect()
+}
+
+/// Is the ignore file's only change the line that `wiggum init` adds?
+fn ignores_only_us(git: &Git) -> Result<bool, EngineError> {
+    let Ok(now) = fs::read_to_string(git.root().join(".gitignore")) else { return Ok(false) };
+    if !now.ends_with(".wiggum/\n") {
+        return Ok(false);
+    }
+    let before = git.show_file("HEAD", ".gitignore")?.unwrap_or_default();
+    let before = String::from_utf8_lossy(&before);
+    let line_before_ours = now.strip_suffix(".wiggum/\n").unwrap_or_default();
+    Ok(before != now && (line_before_ours == before || line_before_ours == format!("{before}\n")))
+}
+
+fn dirty_paths(status: &Status) -> Vec<String> {
+    let entries = status.staged.iter().chain(&status.unstaged).map(|entry| entry.path.clone());
+    let mut paths: Vec<String> = entries.chain(status.untracked.iter().cloned()).collect();
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+/// A path relative to the workspace where it lies inside, as git writes it.
+pub(crate) fn relative(workspace: &Path, path: &Path) -> String {
+    let inside = path.strip_prefix(workspace).unwrap_or(path);
+    inside.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
+}
+
+fn may_hold_tests(path: &str) -> bool {
+    const SOURCES: [&str; 16] = [
+        "rs", "py", "js", "jsx", "ts", "tsx", "mjs", "go", "java", "kt", "rb", "php", "cs", "swift", "c", "cpp",
+    ];
+    is_test_path(path) || Path::new(path).extension().is_some_and(|e| SOURCES.iter().any(|s| e == *s))
+}
+
+fn digest_of(open: &OpenIteration, staged: &[Entry]) -> String {
+    let mut hash = Sha256::new();
+    hash.update(open.base.as_deref().unwrap_or_default());
+    for entry in staged {
+        hash.update(format!("\0{}\0{}\0{}", entry.path, entry.mode, entry.blob_after));
+    }
+    hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Without git, what tells one state of a directory from another: names, sizes and times.
+fn stamp_of_tree(root: &Path, backlog: &Path) -> String {
+    const MAX_FILES: usize = 50_000;
+    let mut hash = Sha256::new();
+    let mut todo = vec![root.to_owned()];
+    let mut seen = 0;
+    while let Some(dir) = todo.pop() {
+        let Ok(entries) = fs::read_dir(&dir) else { continue };
+        let mut entries: Vec<_> = entries.flatten().collect();
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            seen += 1;
+            let path = entry.path();
+            let own = entry.file_name() == crate::state_dir::StateDir::NAME || path == backlog;
+            if own || seen > MAX_FILES {
+                continue;
+            }
+            let Ok(data) = entry.metadata() else { continue };
+            if data.is_dir() {
+                todo.push(path);
+                continue;
+            }
+            let modified = data.modified().ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+            hash.update(format!("{}\0{}\0{:?}\0", path.display(), data.len(), modified));
+        }
+    }
+    hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A task's id as part of a ref's name.
+fn ref_name(task: &TaskId) -> String {
+    let plain: String = task
+        .as_str()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' })
+        .collect();
+    let plain = plain.trim_matches('-').to_owned();
+    if plain == task.as_str() {
+        return plain;
+    }
+    // Two ids may look alike once cleaned; the hash keeps them apart.
+    let hash: String =
+        Sha256::digest(task.as_str().as_bytes()).iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{hash}", plain.chars().take(60).collect::<String>()).trim_start_matches('-').to_owned()
+}
+
+fn short(commit: &str) -> String {
+    commit.chars().take(10).collect()
+}
