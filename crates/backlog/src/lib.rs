@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use wiggum_core::ids::TaskId;
-use wiggum_core::task::{Selection, Task};
+use wiggum_core::task::{FileStatus, Selection, Task};
 
 mod edit;
 mod fields;
@@ -72,6 +72,17 @@ impl Dialect {
             Self::Ralphy => "ralphy JSON",
             Self::Tasks => "tasks.json",
             Self::Markdown => "Markdown",
+        }
+    }
+
+    /// Has this dialect a way to write that status? One without reads back as open.
+    pub fn can_say(self, status: FileStatus) -> bool {
+        match status {
+            FileStatus::Open | FileStatus::Done | FileStatus::Skipped => true,
+            FileStatus::Failed => match self {
+                Self::Tasks | Self::Markdown => true,
+                Self::Prd | Self::Snarktank | Self::RalphTui | Self::Ralphy => false,
+            },
         }
     }
 
@@ -175,7 +186,7 @@ impl Backlog {
 
     /// What tasks that are still to be worked on ask for and this build cannot do.
     pub fn unsupported(&self) -> Vec<Problem> {
-        use wiggum_core::task::{FileStatus, Work};
+        use wiggum_core::task::Work;
         let mut findings = Findings::default();
         let mut report = |id: &TaskId, message: &str| {
             let Some(&position) = self.by_id.get(id) else { return };

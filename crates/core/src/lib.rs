@@ -9,18 +9,14 @@ pub mod decide;
 pub mod event;
 pub mod ids;
 pub mod policy;
+pub mod prompt;
 pub mod question;
 pub mod schedule;
+pub mod signal;
 pub mod state;
 pub mod stream;
 pub mod task;
-<<<<<<< HEAD
 pub mod tasks;
-pub mod verdict;
-=======
-
-pub mod prompt;
-pub mod signal;
 pub mod text;
+pub mod verdict;
 pub mod weaken;
->>>>>>> signal

@@ -89,9 +89,8 @@ impl BacklogFile {
     ) -> Result<T, BacklogError> {
         let _lock = self.lock()?;
         self.refresh()?;
-        let mut backlog = match self.backlog.take() {
-            Some(backlog) => backlog,
-            None => return Err(self.cannot_read(io::ErrorKind::NotFound.into())),
+        let Some(mut backlog) = self.backlog.take() else {
+            return Err(self.cannot_read(io::ErrorKind::NotFound.into()));
         };
         let before = backlog.text().to_owned();
         let result = change(&mut backlog);
@@ -171,8 +170,10 @@ pub fn difference(state: &Loop, backlog: &Backlog) -> Option<Event> {
     }
     let present: std::collections::HashSet<&TaskId> = backlog.tasks().iter().map(|task| &task.id).collect();
     let known: Vec<&TaskId> = state.tasks.iter().map(|entry| &entry.spec.id).collect();
-    let removed: Vec<TaskId> = known.iter().filter(|id| !present.contains(*id)).map(|id| (*id).clone()).collect();
-    let expected = known.iter().copied().filter(|id| present.contains(id)).chain(added.iter().map(|task| &task.id));
+    let removed: Vec<TaskId> =
+        known.iter().filter(|id| !present.contains(*id)).map(|id| (*id).clone()).collect();
+    let expected =
+        known.iter().copied().filter(|id| present.contains(id)).chain(added.iter().map(|task| &task.id));
     let order = (!expected.eq(backlog.tasks().iter().map(|task| &task.id)))
         .then(|| backlog.tasks().iter().map(|task| task.id.clone()).collect());
     if added.is_empty() && changed.is_empty() && removed.is_empty() && order.is_none() {

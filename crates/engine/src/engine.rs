@@ -4,7 +4,8 @@
 //! everything else is done inline. No decision is made here: [`wiggum_core::decide`] makes them.
 
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -64,9 +65,15 @@ pub trait Observer {
 /// What reaches the engine from outside.
 pub enum Input {
     Agent(Vec<AgentEvent>),
-    AgentEnded { ended: Ended, finished: Finished },
+    AgentEnded {
+        ended: Ended,
+        finished: Finished,
+    },
     CheckOutput(String),
-    CheckEnded { ended: Ended, output: String },
+    CheckEnded {
+        ended: Ended,
+        output: String,
+    },
     /// Something waits in the store.
     Wake,
     /// A person at this terminal.
@@ -78,9 +85,14 @@ pub enum Input {
 /// How a call of [`Engine::run`] ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    Ended { reason: EndReason, detail: String },
+    Ended {
+        reason: EndReason,
+        detail: String,
+    },
     /// By a signal; the run goes on with the next start.
-    Interrupted { signal: &'static str },
+    Interrupted {
+        signal: &'static str,
+    },
 }
 
 impl Outcome {
@@ -104,6 +116,7 @@ pub struct Engine<'a> {
     pub(crate) sender: SyncSender<Input>,
     pub(crate) agent: Option<RunningAgent>,
     pub(crate) check: Option<Running>,
+    pub(crate) check_deadline: Option<Instant>,
     /// Commit whose tree the workspace is known to hold, by this very process.
     pub(crate) in_place: Option<String>,
     pub(crate) watched: Watched,
@@ -137,8 +150,7 @@ impl<'a> Engine<'a> {
     pub fn open(mut settings: Settings, observer: &'a mut dyn Observer) -> Result<Self, EngineError> {
         let dir = StateDir::of(&settings.workspace);
         dir.create().map_err(|source| EngineError::StateDir { path: dir.path().to_owned(), source })?;
-        let mut backlog =
-            BacklogFile::new(&settings.backlog, &settings.backlog_name, dir.backlog_lock());
+        let mut backlog = BacklogFile::new(&settings.backlog, &settings.backlog_name, dir.backlog_lock());
         backlog.refresh()?;
         refuse_unsupported(&backlog)?;
         if let Some(backlog) = backlog.backlog() {
@@ -149,7 +161,7 @@ impl<'a> Engine<'a> {
         let state = read_state(&store, id)?;
         let clock = Clock::starting_after(state.last_at);
         let marker = Some(("WIGGUM_LOOP_ID".to_owned(), id.to_string()));
-        let git = Git::discover(&settings.workspace, marker)?;
+        let git = Git::discover(&settings.workspace)?.map(|git| git.with_marker(marker));
         let (sender, inputs) = sync_channel(INPUTS);
         let watched = Watched::new(&settings)?;
         let mut engine = Self {
@@ -163,6 +175,7 @@ impl<'a> Engine<'a> {
             sender,
             agent: None,
             check: None,
+            check_deadline: None,
             in_place: None,
             watched,
             guardian: None,
@@ -212,9 +225,10 @@ impl<'a> Engine<'a> {
                 backlog: self.settings.backlog_name.clone(),
             });
         }
+        self.look_at_repository()?;
         self.recover()?;
         self.start_run()?;
-        self.protect_git()?;
+        self.guard_repository()?;
         self.read_backlog()?;
         self.flush()
     }
@@ -322,12 +336,17 @@ impl<'a> Engine<'a> {
     }
 
     fn wait(&mut self, plan: &Plan) -> Option<Input> {
-        match plan.wake_at {
+        let check_limit = self.check_deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        if check_limit == Some(Duration::ZERO) {
+            self.check_deadline = None;
+            if let Some(check) = &self.check {
+                check.stop(Stop::TimedOut, self.settings.grace);
+            }
+        }
+        let limit = plan.wake_at.map(|at| self.clock.until(at)).into_iter().chain(check_limit).min();
+        match limit {
             None => self.inputs.recv().ok(),
-            Some(at) => match self.inputs.recv_timeout(self.clock.until(at)) {
-                Ok(input) => Some(input),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-            },
+            Some(limit) => self.inputs.recv_timeout(limit).ok(),
         }
     }
 
@@ -363,7 +382,7 @@ impl<'a> Engine<'a> {
     fn interrupt(&mut self, signal: &'static str) {
         let grace = match self.interrupted {
             None => self.settings.grace,
-            Some(_) => Grace { int: std::time::Duration::ZERO, term: std::time::Duration::ZERO },
+            Some(_) => Grace { int: Duration::ZERO, term: Duration::ZERO },
         };
         self.interrupted = Some(signal);
         if let Some(agent) = &mut self.agent {
@@ -493,10 +512,6 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    pub(crate) fn now(&self) -> Timestamp {
-        self.clock.now()
-    }
-
     fn show_waiting(&mut self, plan: &Plan) {
         if let Some(waiting) = &plan.waiting
             && self.last_waiting.as_ref() != Some(waiting)
@@ -520,7 +535,7 @@ impl<'a> Engine<'a> {
     }
 
     fn end_processes(&mut self) {
-        let hurry = Grace { int: std::time::Duration::ZERO, term: std::time::Duration::ZERO };
+        let hurry = Grace { int: Duration::ZERO, term: Duration::ZERO };
         if let Some(agent) = self.agent.take() {
             agent.process.stop(Stop::Asked, hurry);
         }
@@ -532,7 +547,13 @@ impl<'a> Engine<'a> {
 
     pub(crate) fn watch_for_requests(&mut self) {
         let sender = self.sender.clone();
+        // A full channel means that the engine is awake anyway.
         self.waker = Waker::new(&self.dir.wake_dir(), move || drop(sender.try_send(Input::Wake)));
+        self.woken = true;
+    }
+
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupted.is_some()
     }
 
     /// Is the open iteration in the hands of its agent?

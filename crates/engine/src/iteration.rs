@@ -65,7 +65,8 @@ impl Engine<'_> {
         self.watched.note_prompt(&self.settings);
         if let Err(error) = self.launch_agent(iteration, task, attempt, &prompt) {
             let finished = Finished { complaints: chain(&error), ..Finished::default() };
-            let ended = Ended { exit: Exit::NotStarted, duration: std::time::Duration::ZERO, ended_processes: 0 };
+            let ended =
+                Ended { exit: Exit::NotStarted, duration: std::time::Duration::ZERO, ended_processes: 0 };
             return self.agent_ended(ended, &finished);
         }
         crash::point("after agent start");
@@ -88,8 +89,10 @@ impl Engine<'_> {
                 feedback: memory.feedback.clone(),
             })
             .collect();
-        let checks: Vec<String> =
-            checks_for(&self.journal.state.policy, &entry.spec).into_iter().map(|check| check.command).collect();
+        let checks: Vec<String> = checks_for(&self.journal.state.policy, &entry.spec)
+            .into_iter()
+            .map(|check| check.command)
+            .collect();
         Ok(prompt::build(&PromptParts {
             instructions: &instructions,
             task: &entry.spec,
@@ -110,8 +113,7 @@ impl Engine<'_> {
         let id = self.journal.id;
         let prompt_file = self.dir.prompt_file(id);
         status::write(&self.dir.loop_dir(id), "prompt.md", prompt)?;
-        let assignment =
-            Assignment { prompt, prompt_file: &prompt_file, wiggum: &self.settings.wiggum };
+        let assignment = Assignment { prompt, prompt_file: &prompt_file, wiggum: &self.settings.wiggum };
         let invocation = self.settings.driver.invocation(&assignment);
         let mut launch = Launch::new(command_line(invocation.command)?, &self.settings.workspace);
         launch.stdin = invocation.stdin.map_or(process::Input::Nothing, process::Input::Bytes);
@@ -289,7 +291,9 @@ impl Engine<'_> {
     ) -> Result<(), EngineError> {
         self.flush()?;
         crash::point("before check");
-        let Some(task) = self.journal.state.open.as_ref().map(|open| open.task.clone()) else { return Ok(()) };
+        let Some(task) = self.journal.state.open.as_ref().map(|open| open.task.clone()) else {
+            return Ok(());
+        };
         let started = CommandLine::parse(&check.command).map_err(LaunchProblem::from).and_then(|command| {
             let mut launch = Launch::new(command, &self.settings.workspace);
             launch.env = self.environment(iteration, &task, attempt);

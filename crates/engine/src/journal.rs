@@ -15,10 +15,10 @@ use wiggum_store::{Append, Blob, RequestId, Store, StoreError};
 use crate::crash;
 use crate::status;
 
-pub struct Journal {
-    pub store: Store,
-    pub state: Loop,
-    pub id: LoopId,
+pub(crate) struct Journal {
+    pub(crate) store: Store,
+    pub(crate) state: Loop,
+    pub(crate) id: LoopId,
     epoch: Epoch,
     durable: u64,
     pending: Vec<Envelope>,
@@ -27,12 +27,12 @@ pub struct Journal {
 }
 
 impl Journal {
-    pub fn new(store: Store, state: Loop, id: LoopId, epoch: Epoch) -> Self {
+    pub(crate) fn new(store: Store, state: Loop, id: LoopId, epoch: Epoch) -> Self {
         let durable = state.seq;
         Self { store, state, id, epoch, durable, pending: Vec::new(), blobs: Vec::new(), handled: Vec::new() }
     }
 
-    pub fn record(&mut self, event: Event, at: Timestamp) {
+    pub(crate) fn record(&mut self, event: Event, at: Timestamp) {
         let envelope = Envelope {
             v: EVENT_VERSION,
             seq: self.state.seq + 1,
@@ -46,29 +46,29 @@ impl Journal {
     }
 
     /// Stores a text together with the next flush.
-    pub fn keep(&mut self, text: &str) -> BlobRef {
+    pub(crate) fn keep(&mut self, text: &str) -> BlobRef {
         let excerpt = excerpt(text);
         if text.is_empty() {
             return BlobRef::default();
         }
-        let sha256: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        let sha256: String =
+            Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
         self.blobs.push((sha256.clone(), text.to_owned()));
         BlobRef { sha256, bytes: text.len() as u64, excerpt }
     }
 
     /// A request was turned into events (or refused); it is gone with the next flush.
-    pub fn handled(&mut self, request: RequestId) {
+    pub(crate) fn handled(&mut self, request: RequestId) {
         self.handled.push(request);
     }
 
     /// Makes everything recorded durable, in one transaction, and returns it.
-    pub fn flush(&mut self, now: Timestamp) -> Result<Vec<Envelope>, StoreError> {
+    pub(crate) fn flush(&mut self, now: Timestamp) -> Result<Vec<Envelope>, StoreError> {
         if self.pending.is_empty() && self.handled.is_empty() {
             return Ok(Vec::new());
         }
         crash::point("before append");
-        let blobs: Vec<Blob<'_>> =
-            self.blobs.iter().map(|(sha256, text)| Blob { sha256, text }).collect();
+        let blobs: Vec<Blob<'_>> = self.blobs.iter().map(|(sha256, text)| Blob { sha256, text }).collect();
         let projection = status::projection(&self.state, now);
         self.store.append(&Append {
             loop_id: self.id,
@@ -86,7 +86,7 @@ impl Journal {
         Ok(std::mem::take(&mut self.pending))
     }
 
-    pub fn epoch(&self) -> Epoch {
+    pub(crate) fn epoch(&self) -> Epoch {
         self.epoch
     }
 }

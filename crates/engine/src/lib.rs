@@ -1,1 +1,23 @@
-//! placeholder
+//! The engine: joins the pure core with the journal, the agents, the work tree and the backlog file.
+//!
+//! [`Engine`] is the dull loop; [`status`] is what other programs read; [`backlog_file`] and
+//! [`wake`] are also used by commands that act while no engine of their own runs. Printing and
+//! asking people is the surfaces' business: they watch as [`Observer`]s.
+
+pub mod backlog_file;
+pub mod clock;
+mod crash;
+mod engine;
+pub mod error;
+mod iteration;
+mod journal;
+mod recover;
+mod requests;
+pub mod state_dir;
+pub mod status;
+mod tree;
+pub mod wake;
+
+pub use engine::{Engine, Input, Observer, Outcome, Remote, Settings, read_state};
+pub use error::EngineError;
+pub use iteration::command_line;

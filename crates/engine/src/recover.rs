@@ -25,7 +25,6 @@ impl Engine<'_> {
             git.clear_dead_lock()?;
         }
         let Some(open) = self.journal.state.open.clone() else { return Ok(()) };
-        self.protect_git_before_recovery()?;
         match open.stage {
             Stage::Agent => {
                 self.interrupt_iteration("the engine was gone", ended);

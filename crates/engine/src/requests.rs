@@ -61,9 +61,11 @@ pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated
                 {
                     notice(asked.task.as_ref(), format!("{question} has no option {number}"))
                 }
-                Answer::Option { .. } | Answer::Words { .. } | Answer::Skip | Answer::Retry | Answer::Abort => {
-                    one(Event::QuestionAnswered { id: *question, answer: answer.clone(), by })
-                }
+                Answer::Option { .. }
+                | Answer::Words { .. }
+                | Answer::Skip
+                | Answer::Retry
+                | Answer::Abort => one(Event::QuestionAnswered { id: *question, answer: answer.clone(), by }),
             },
         },
         Request::SetStatus { task, status } => match state.task(task) {

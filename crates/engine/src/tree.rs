@@ -12,7 +12,7 @@ use wiggum_core::state::{OpenIteration, Stage};
 use wiggum_core::task::FileStatus;
 use wiggum_core::verdict::checks_for;
 use wiggum_core::weaken::{TestFile, is_test_path, weakened};
-use wiggum_workspace::git::{Change, CommitOutcome, Entry, Git, PutBack, Status};
+use wiggum_workspace::git::{Change, CommitOutcome, Entry, Git, Guardian, PutBack, Source, Status};
 
 use crate::backlog_file::BacklogError;
 use crate::crash;
@@ -42,9 +42,8 @@ impl Watched {
                 .map_err(|source| EngineError::Glob { pattern: pattern.clone(), source })?;
             globs.add(glob);
         }
-        let protected = globs
-            .build()
-            .map_err(|source| EngineError::Glob { pattern: String::new(), source })?;
+        let protected =
+            globs.build().map_err(|source| EngineError::Glob { pattern: String::new(), source })?;
         let prompt = settings.prompt.as_ref().map(|path| (relative(&settings.workspace, path), None));
         Ok(Self { protected, excluded: Vec::new(), backlog_tracked: false, prompt })
     }
@@ -68,8 +67,8 @@ impl Watched {
 }
 
 impl Engine<'_> {
-    /// Before a run: what is tracked, what the user has lying around, what git's own files are.
-    pub(crate) fn protect_git(&mut self) -> Result<(), EngineError> {
+    /// Before anything else: what is tracked, and what belongs to the loop rather than to a task.
+    pub(crate) fn look_at_repository(&mut self) -> Result<(), EngineError> {
         let Some(git) = &self.git else { return Ok(()) };
         git.exclude_state_dir()?;
         self.watched.backlog_tracked = git.is_tracked(&self.settings.backlog_name)?;
@@ -82,8 +81,15 @@ impl Engine<'_> {
         if ignores_only_us(git)? {
             self.watched.excluded.push(".gitignore".to_owned());
         }
-        let guard = self.dir.guard_dir(self.journal.id);
-        self.guardian = Some(git.guardian(&guard)?);
+        // What an agent did before a crash is compared with what was there before that agent.
+        self.guardian = Guardian::open(git, &self.dir.guard_dir(self.journal.id))?;
+        Ok(())
+    }
+
+    /// Remembers git's hooks and configuration, so that an agent cannot change them.
+    pub(crate) fn guard_repository(&mut self) -> Result<(), EngineError> {
+        let Some(git) = &self.git else { return Ok(()) };
+        self.guardian = Some(Guardian::take(git, &self.dir.guard_dir(self.journal.id))?);
         Ok(())
     }
 
@@ -100,7 +106,7 @@ impl Engine<'_> {
         if ignores_only_us(git)? {
             own.push(".gitignore".to_owned());
         }
-        let dirty: Vec<String> = dirty_paths(&status).into_iter().filter(|path| !own.contains(path)).collect();
+        let dirty: Vec<String> = status.paths().into_iter().filter(|path| !own.contains(path)).collect();
         if dirty.is_empty() {
             return Ok(());
         }
@@ -118,7 +124,7 @@ impl Engine<'_> {
 
     pub(crate) fn put_back_user_changes(&mut self, commit: &str) -> Result<(), EngineError> {
         let Some(git) = &self.git else { return Ok(()) };
-        let clean = match git.put_back(commit)? {
+        let clean = match git.put_back(commit, &self.watched.excluded())? {
             PutBack::Clean => true,
             PutBack::Conflict => false,
         };
@@ -214,7 +220,9 @@ impl Engine<'_> {
         };
         let changed_total = match &self.git {
             Some(_) => u32::try_from(changed.len()).unwrap_or(u32::MAX),
-            None => u32::from(Some(&digest) != self.journal.state.task(&open.task).and_then(|e| e.last_digest.as_ref())),
+            None => u32::from(
+                Some(&digest) != self.journal.state.task(&open.task).and_then(|e| e.last_digest.as_ref()),
+            ),
         };
         self.record(Event::WorkInspected {
             iteration,
@@ -277,7 +285,7 @@ impl Engine<'_> {
             if existed && named.contains(entry.path.as_str()) && !is_test_path(&entry.path) {
                 flags.push(flag(FlagKind::CheckTouched, &entry.path, ""));
             } else if self.watched.protected.is_match(&entry.path) {
-                flags.push(flag(FlagKind::ProtectedPath, &entry.path, entry.change.name()));
+                flags.push(flag(FlagKind::ProtectedPath, &entry.path, change_name(entry.change)));
             }
         }
         flags.extend(self.weakened_tests(git, staged)?);
@@ -306,9 +314,9 @@ impl Engine<'_> {
         if candidates.iter().all(|entry| entry.change == Change::Added) {
             return Ok(Vec::new());
         }
-        let blobs: Vec<&str> = candidates
+        let blobs: Vec<Option<&str>> = candidates
             .iter()
-            .flat_map(|entry| [entry.blob_before.as_str(), entry.blob_after.as_str()])
+            .flat_map(|entry| [entry.blob_before.as_deref(), entry.blob_after.as_deref()])
             .collect();
         let texts = git.read_blobs(&blobs)?;
         let files: Vec<TestFile<'_>> = candidates
@@ -332,7 +340,8 @@ impl Engine<'_> {
         if let Some(git) = &self.git
             && git.head()?.commit != open.base
         {
-            let output = self.journal.keep("the branch moved while the attempt was checked; do it on top of that");
+            let output =
+                self.journal.keep("the branch moved while the attempt was checked; do it on top of that");
             self.record(Event::CommitRefused { iteration, attempt, output });
             return Ok(());
         }
@@ -440,7 +449,8 @@ impl Engine<'_> {
         let Some(git) = &self.git else { return Ok(()) };
         git.put_back_index(&self.taken_index())?;
         let reference = format!("refs/wiggum/{}/{}/{iteration}", self.short_id(), ref_name(task));
-        let commit = git.keep_work(&reference, &format!("Unfinished work on {task}, iteration {iteration}"))?;
+        let commit =
+            git.keep_work(&reference, &format!("Unfinished work on {task}, iteration {iteration}"))?;
         crash::point("work kept");
         self.in_place = Some(commit.clone());
         self.record(Event::WorkKept { iteration, task: task.clone(), reference, commit });
@@ -483,7 +493,7 @@ impl Engine<'_> {
         }
         match &open.carried {
             Some(carried) => git.restore_work(carried, &excluded)?,
-            None => git.reset_hard(&excluded)?,
+            None => git.reset_hard(open.base.as_deref(), &excluded)?,
         }
         self.in_place.clone_from(&open.carried);
         Ok(kept)
@@ -493,11 +503,11 @@ impl Engine<'_> {
         self.flush()?;
         crash::point("before reset");
         let Some(git) = &self.git else { return Ok(()) };
-        git.reset_hard(&self.watched.excluded())?;
+        let head = git.head()?.commit;
+        git.reset_hard(head.as_deref(), &self.watched.excluded())?;
         crash::point("after reset");
         self.in_place = None;
-        let commit = git.head()?.commit.unwrap_or_default();
-        self.record(Event::WorkspaceReset { commit });
+        self.record(Event::WorkspaceReset { commit: head.unwrap_or_default() });
         Ok(())
     }
 
@@ -547,18 +557,10 @@ fn ignores_only_us(git: &Git) -> Result<bool, EngineError> {
     if !now.ends_with(".wiggum/\n") {
         return Ok(false);
     }
-    let before = git.show_file("HEAD", ".gitignore")?.unwrap_or_default();
+    let before = git.show_file(Source::Commit("HEAD"), ".gitignore")?.unwrap_or_default();
     let before = String::from_utf8_lossy(&before);
     let line_before_ours = now.strip_suffix(".wiggum/\n").unwrap_or_default();
     Ok(before != now && (line_before_ours == before || line_before_ours == format!("{before}\n")))
-}
-
-fn dirty_paths(status: &Status) -> Vec<String> {
-    let entries = status.staged.iter().chain(&status.unstaged).map(|entry| entry.path.clone());
-    let mut paths: Vec<String> = entries.chain(status.untracked.iter().cloned()).collect();
-    paths.sort();
-    paths.dedup();
-    paths
 }
 
 /// A path relative to the workspace where it lies inside, as git writes it.
@@ -569,16 +571,32 @@ pub(crate) fn relative(workspace: &Path, path: &Path) -> String {
 
 fn may_hold_tests(path: &str) -> bool {
     const SOURCES: [&str; 16] = [
-        "rs", "py", "js", "jsx", "ts", "tsx", "mjs", "go", "java", "kt", "rb", "php", "cs", "swift", "c", "cpp",
+        "rs", "py", "js", "jsx", "ts", "tsx", "mjs", "go", "java", "kt", "rb", "php", "cs", "swift", "c",
+        "cpp",
     ];
     is_test_path(path) || Path::new(path).extension().is_some_and(|e| SOURCES.iter().any(|s| e == *s))
+}
+
+fn change_name(change: Change) -> &'static str {
+    match change {
+        Change::Added => "added",
+        Change::Modified => "modified",
+        Change::Deleted => "deleted",
+        Change::TypeChanged => "replaced",
+        Change::Unmerged => "unmerged",
+    }
 }
 
 fn digest_of(open: &OpenIteration, staged: &[Entry]) -> String {
     let mut hash = Sha256::new();
     hash.update(open.base.as_deref().unwrap_or_default());
     for entry in staged {
-        hash.update(format!("\0{}\0{}\0{}", entry.path, entry.mode, entry.blob_after));
+        hash.update(format!(
+            "\0{}\0{}\0{}",
+            entry.path,
+            entry.mode,
+            entry.blob_after.as_deref().unwrap_or_default()
+        ));
     }
     hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -26,3 +26,4 @@ pub use lease::Holder;
 pub use loops::{Identity, LoopRecord};
 pub use requests::{Pending, RequestId};
 pub use store::{Options, Store};
+pub use transcript::Transcript;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use wiggum_core::ids::{Attempt, Iteration, TaskId};
 use wiggum_core::policy::Millis;
+use wiggum_core::stream::Stream;
 
 /// Text one transcript may hold: far more than a person reads, little enough for any disk.
 pub const DEFAULT_LIMIT: usize = 64 << 20;
@@ -30,13 +31,6 @@ pub enum TranscriptError {
     Write { path: PathBuf, source: io::Error },
     #[error("could not read the transcript {}", path.display())]
     Read { path: PathBuf, source: io::Error },
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stream {
-    Stdout,
-    Stderr,
 }
 
 /// Writes one attempt's output.

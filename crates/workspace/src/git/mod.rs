@@ -8,6 +8,7 @@
 //! Hooks run for [`Git::commit`] alone; everything else is bookkeeping they should not see. The
 //! user's stash list is never touched.
 
+mod carry;
 mod guardian;
 mod head;
 mod locks;

@@ -221,7 +221,12 @@ impl Git {
         self.run(&["read-tree", "--reset", &format!("{commit}^2")])
     }
 
-    fn commit_tree(&self, tree: &str, parents: &[String], message: &str) -> Result<String, GitError> {
+    pub(super) fn commit_tree(
+        &self,
+        tree: &str,
+        parents: &[String],
+        message: &str,
+    ) -> Result<String, GitError> {
         let mut command = owned(&["commit-tree", "--no-gpg-sign", tree]);
         command.extend(parents.iter().flat_map(|parent| ["-p".to_owned(), parent.clone()]));
         let mut launch = self.launch(&command, Hooks::Off);

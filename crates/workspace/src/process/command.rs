@@ -64,6 +64,17 @@ impl CommandLine {
         if cfg!(windows) { Self::new("cmd", ["/C", line]) } else { Self::new("sh", ["-c", line]) }
     }
 
+    /// Adds arguments at the end, as if they had been quoted and written there.
+    pub fn append(&mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) {
+        let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+        let is_shell = self.program == *"sh" && self.args.len() == 2 && self.args[0] == *"-c";
+        if is_shell && !arguments.is_empty() {
+            self.args[1].push(" \"$@\"");
+            self.args.push("sh".into());
+        }
+        self.args.extend(arguments);
+    }
+
     /// Where the program is: by its path relative to `cwd`, or in `PATH`.
     pub fn resolve(&self, cwd: &Path) -> Result<PathBuf, NotFound> {
         let program = Path::new(&self.program);

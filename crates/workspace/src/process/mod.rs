@@ -16,6 +16,7 @@
 
 mod capture;
 mod command;
+mod identity;
 mod registry;
 mod supervise;
 
@@ -38,6 +39,9 @@ use wiggum_core::event::Exit;
 
 pub use capture::Capture;
 pub use command::{CommandLine, NotFound, ParseError};
+
+pub use identity::{Identity, end_self, identity, is_alive};
+pub use wiggum_core::stream::Stream;
 
 use registry::Survivors;
 use supervise::{StopRequest, Supervisor};
@@ -73,12 +77,6 @@ pub enum Input {
     #[default]
     Nothing,
     Bytes(Vec<u8>),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stream {
-    Stdout,
-    Stderr,
 }
 
 /// Receives what a program does, on its supervising thread. While a call blocks, the program's
