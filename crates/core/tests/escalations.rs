@@ -142,6 +142,7 @@ fn a_block_after_words_on_its_line_is_meant() {
 #[test]
 fn what_is_only_shown_asks_nothing() {
     none("");
+    none("<escalate> was not necessary here.");
     none("I did not need to escalate.");
     none("I could use an <escalate> block, but went on.");
     none("I could use `<escalate type=\"stuck\"><summary>S</summary></escalate>` here.");

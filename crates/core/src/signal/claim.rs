@@ -42,9 +42,10 @@ impl ClaimReader<'_> {
         // Most messages need no comparison with the prompt: it is prepared on first use.
         let cell = OnceCell::new();
         let echo = || cell.get_or_init(|| Echo::new(self.prompt, lines.iter().map(|line| line.text)));
+        let lower_task = self.task.as_str().to_lowercase();
         let mut last: Option<(usize, Statement)> = None;
         for index in 0..lines.len() {
-            if let Some(statement) = self.read_line(&lines, index, echo) {
+            if let Some(statement) = self.read_line(&lines, index, &lower_task, echo) {
                 last = Some((index, statement));
             }
         }
@@ -74,6 +75,7 @@ impl ClaimReader<'_> {
         &self,
         lines: &[Line<'_>],
         index: usize,
+        lower_task: &str,
         echo: impl Fn() -> &'e Echo,
     ) -> Option<Statement> {
         if lines[index].kind != LineKind::Prose {
@@ -81,7 +83,7 @@ impl ClaimReader<'_> {
         }
         let text = joined_promise(lines, index);
         // Most lines of a long message can be dismissed by a glance.
-        if !sentence::may_matter(&text, self.task) {
+        if !sentence::may_matter(&text, lower_task) {
             return None;
         }
         let line = undecorated(&text)?;
@@ -364,7 +366,8 @@ fn said_before(lines: &[Line<'_>], index: usize) -> Option<(usize, bool)> {
             | LineKind::FenceOpen(_)
             | LineKind::Code(_)
             | LineKind::FenceClose(_)
-            | LineKind::Shown => gap = true,
+            | LineKind::Shown
+            | LineKind::Escalation => gap = true,
         }
     }
     None

@@ -6,11 +6,13 @@ use crate::ids::TaskId;
 use crate::text::{clip, fold_whitespace};
 
 /// Can this line say anything about the task at all?
-pub(super) fn may_matter(line: &str, task: &TaskId) -> bool {
+pub(super) fn may_matter(line: &str, lower_task: &str) -> bool {
     let lower = line.to_lowercase();
-    lower.contains("<promise>")
-        || lower.contains(&task.as_str().to_lowercase())
-        || RETRACTION_HINTS.iter().any(|hint| lower.contains(hint))
+    lower.contains("<promise>") || lower.contains(lower_task) || hints_at_retraction(&lower)
+}
+
+fn hints_at_retraction(lower: &str) -> bool {
+    RETRACTION_HINTS.iter().any(|hint| lower.contains(hint))
 }
 
 /// What a sentence says about the task.
@@ -19,7 +21,7 @@ pub(super) fn read(sentence: &str, task: &TaskId) -> Option<Statement> {
         return None;
     }
     let words = tokens(sentence, task);
-    if takes_back(&words) {
+    if hints_at_retraction(&sentence.to_lowercase()) && takes_back(&words) {
         return Some(Statement::NotDone);
     }
     // A question states nothing; neither does what stands in single quotes.
