@@ -65,9 +65,7 @@ fn mark_code_and_quotes(lines: &mut [Line<'_>]) {
                     LineKind::FenceOpen(fences)
                 } else if text.is_empty() {
                     LineKind::Blank
-                } else if text.starts_with('>') || text.starts_with('|') {
-                    LineKind::Shown
-                } else if after_gap && !in_list && is_indented(line.text) {
+                } else if text.starts_with(['>', '|']) || (after_gap && !in_list && is_indented(line.text)) {
                     LineKind::Shown
                 } else {
                     LineKind::Prose
