@@ -1,1 +1,21 @@
-fn main() {}
+//! The `wiggum` command: reads its arguments, calls the library, prints, and exits with a code that
+//! means something.
+
+mod args;
+mod commands;
+mod failure;
+mod term;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    // Scripts ask for the version all the time; it needs no parser.
+    if let [_, flag] = &std::env::args_os().collect::<Vec<_>>()[..]
+        && (flag == "--version" || flag == "-V")
+    {
+        return term::print(&format!("wiggum {}\n", env!("CARGO_PKG_VERSION")));
+    }
+    commands::dispatch(args::Cli::parse())
+}

@@ -263,6 +263,16 @@ mod tests {
     }
 
     #[test]
+    fn every_error_comes_before_the_context_of_the_first() {
+        let noise = "a line about nothing in particular, rather long\n".repeat(20);
+        let text: String = (0..8).map(|n| format!("error: cause {n}\n{noise}")).collect();
+        let trimmed = trim_output(&text, 800);
+        for n in 0..8 {
+            assert!(trimmed.contains(&format!("error: cause {n}")), "{n} is missing in\n{trimmed}");
+        }
+    }
+
+    #[test]
     fn the_number_of_cut_lines_adds_up() {
         let text: String = (0..500).map(|n| format!("line {n}\n")).collect();
         let trimmed = trim_output(&text, 400);

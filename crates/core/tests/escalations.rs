@@ -142,6 +142,7 @@ fn a_block_after_words_on_its_line_is_meant() {
 #[test]
 fn what_is_only_shown_asks_nothing() {
     none("");
+    none("<escalate> was not necessary here.");
     none("I did not need to escalate.");
     none("I could use an <escalate> block, but went on.");
     none("I could use `<escalate type=\"stuck\"><summary>S</summary></escalate>` here.");
@@ -186,6 +187,14 @@ fn what_reaches_the_inbox_is_bounded() {
 }
 
 #[test]
+fn a_megabyte_of_tags_is_read_at_once() {
+    let message = "<escalate".repeat(1_000_000 / 9);
+    let start = Instant::now();
+    assert_eq!(read_escalations(&message, &message), []);
+    assert!(start.elapsed() < Duration::from_secs(2), "took {:?}", start.elapsed());
+}
+
+#[test]
 fn hostile_messages_are_read_in_linear_time() {
     let units = [
         "<escalate",
@@ -207,7 +216,7 @@ fn hostile_messages_are_read_in_linear_time() {
         "`<escalate>",
     ];
     for unit in units {
-        let body = unit.repeat(1_000_000 / unit.len());
+        let body = unit.repeat(250_000 / unit.len());
         for message in [body.clone(), format!("<escalate type=\"stuck\"><summary>S</summary><options>{body}")]
         {
             let start = Instant::now();

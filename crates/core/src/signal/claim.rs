@@ -107,10 +107,10 @@ impl ClaimReader<'_> {
     /// `<promise>WORD</promise>` as a sentence of its own, perhaps introduced by "Status:" or the like.
     fn read_promise(&self, text: &str) -> Option<Statement> {
         let lower = text.to_ascii_lowercase();
-        let open = lower.find("<promise>")?;
-        let inside = open + "<promise>".len();
-        let close = inside + lower[inside..].find("</promise>")?;
-        let after = &text[close + "</promise>".len()..];
+        let open = lower.find(OPEN)?;
+        let inside = open + OPEN.len();
+        let close = inside + lower[inside..].find(CLOSE)?;
+        let after = &text[close + CLOSE.len()..];
         if !is_decoration(after, true) || !is_introduction(&text[..open]) {
             return None;
         }
@@ -125,16 +125,21 @@ impl ClaimReader<'_> {
     }
 }
 
+const OPEN: &str = "<promise>";
+const CLOSE: &str = "</promise>";
+
 /// A promise may be spread over three lines; then they are read as one.
 fn joined_promise<'a>(lines: &[Line<'a>], index: usize) -> std::borrow::Cow<'a, str> {
     let first = lines[index].text;
-    if !first.trim_end().to_ascii_lowercase().ends_with("<promise>") {
+    let end = first.trim_end();
+    let opens = end.len().checked_sub(OPEN.len()).and_then(|at| end.get(at..));
+    if !opens.is_some_and(|tag| tag.eq_ignore_ascii_case(OPEN)) {
         return first.into();
     }
     let mut joined = first.trim_end().to_owned();
     for line in lines.iter().skip(index + 1).take(2) {
         joined.push_str(line.text.trim());
-        if line.text.to_ascii_lowercase().contains("</promise>") {
+        if line.text.to_ascii_lowercase().contains(CLOSE) {
             break;
         }
     }
@@ -364,7 +369,8 @@ fn said_before(lines: &[Line<'_>], index: usize) -> Option<(usize, bool)> {
             | LineKind::FenceOpen(_)
             | LineKind::Code(_)
             | LineKind::FenceClose(_)
-            | LineKind::Shown => gap = true,
+            | LineKind::Shown
+            | LineKind::Escalation => gap = true,
         }
     }
     None

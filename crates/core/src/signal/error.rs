@@ -1,16 +1,18 @@
 //! What went wrong in an attempt, and when two errors are the same.
 
 use crate::event::{Exit, Failure};
-use crate::text::{clip, strip_ansi};
+use crate::text::{clip, head, strip_ansi, tail};
 
 /// The longest signature and the longest message kept.
 const MAX_SIGNATURE: usize = 240;
 const MAX_MESSAGE: usize = 1000;
+/// How much is looked at: an error is stated near the end of what was printed.
+const MAX_READ: usize = 64 * 1024;
 
 /// What stays of an error message when paths, numbers, times and the like are taken out: equal
 /// signatures mean the same error.
 pub fn signature(message: &str) -> String {
-    let plain = strip_ansi(message);
+    let plain = strip_ansi(head(message, MAX_READ));
     let mut signature = String::new();
     for token in without_quoted_paths(&plain).split_whitespace() {
         if signature.len() > MAX_SIGNATURE {
@@ -23,8 +25,8 @@ pub fn signature(message: &str) -> String {
 
 /// Why an attempt that ended like this counts as an error.
 pub fn failure_from(exit: Exit, stderr_tail: &str, message: &str) -> Failure {
-    let stderr = strip_ansi(stderr_tail);
-    let message = strip_ansi(message);
+    let stderr = strip_ansi(tail(stderr_tail, MAX_READ));
+    let message = strip_ansi(tail(message, MAX_READ));
     let telling = telling_line(&stderr).or_else(|| telling_line(&message));
     let last = || last_line(&stderr).or_else(|| last_line(&message)).map(str::to_owned);
     let text = match exit {
@@ -141,9 +143,7 @@ fn without_quoted_paths(text: &str) -> String {
 }
 
 fn is_path(token: &str) -> bool {
-    let token = token.trim_matches(|c: char| {
-        matches!(c, '(' | ')' | '[' | ']' | ',' | ';' | ':' | '.' | '<' | '>' | '=') && c != '.'
-    });
+    let token = token.trim_matches(['(', ')', '[', ']', ',', ';', ':', '<', '>', '=']);
     let slashes = token.matches(['/', '\\']).count();
     let drive = token.as_bytes().get(1) == Some(&b':') && slashes > 0;
     if token.starts_with(['/', '~']) && slashes > 0

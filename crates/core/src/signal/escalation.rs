@@ -17,6 +17,8 @@ pub const MAX_OPTIONS: usize = 9;
 const MAX_OPTION: usize = 500;
 const MAX_QUESTION: usize = 2 * 1024;
 const MAX_BLOCKS: usize = 9;
+/// How many tags are looked at: far more than anybody means, few enough to be cheap.
+const MAX_CANDIDATES: usize = 200;
 
 /// The questions asked in an agent's final message, in order.
 pub fn read_escalations(message: &str, prompt: &str) -> Vec<Question> {
@@ -57,8 +59,12 @@ struct Block<'a> {
 /// stretch of text belongs to one block at most, so this is linear.
 fn find_blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
     let lower = text.to_ascii_lowercase();
-    let starts: Vec<usize> =
-        lower.match_indices(OPEN).map(|(at, _)| at).filter(|at| is_tag(&lower[at + OPEN.len()..])).collect();
+    let starts: Vec<usize> = lower
+        .match_indices(OPEN)
+        .map(|(at, _)| at)
+        .filter(|at| is_tag(&lower[at + OPEN.len()..]))
+        .take(MAX_CANDIDATES)
+        .collect();
     let ends: Vec<usize> = starts.iter().skip(1).copied().chain([text.len()]).collect();
     starts.into_iter().zip(ends).filter_map(move |(start, limit)| {
         let inside = start + OPEN.len();
@@ -91,28 +97,19 @@ fn is_said(block: &Block<'_>, message: &str, lines: &[Line<'_>]) -> bool {
     let line = &lines[index];
     let before = &message[line.start..block.start];
     match line.kind {
-        // An escalation at the start of a line is classified as a region of its own.
-        LineKind::Prose | LineKind::Shown => {
+        LineKind::Prose | LineKind::Escalation => {
             let alone = before.chars().all(|c| c.is_whitespace() || matches!(c, '*' | '_' | '#' | '-'));
-            let indented = line.text.starts_with("    ") || line.text.starts_with('\t');
-            let quoted =
-                before.trim_start().starts_with(['>', '|']) || before.matches(['`', '"']).count() % 2 == 1;
-            let in_other_region = line.kind == LineKind::Shown && !alone;
-            !quoted
-                && !in_other_region
-                && !(indented && line.kind == LineKind::Shown && !within_block(lines, index))
-                && (alone || has_parts(block))
+            let quoted = before.matches(['`', '"']).count() % 2 == 1;
+            !quoted && (has_parts(block) || (alone && is_block(block)))
         }
         LineKind::Code(_) => fills_fence(block, message, lines, index),
-        LineKind::Blank | LineKind::FenceOpen(_) | LineKind::FenceClose(_) => false,
+        LineKind::Blank | LineKind::FenceOpen(_) | LineKind::FenceClose(_) | LineKind::Shown => false,
     }
 }
 
-/// Is an indented line shown because it stands in an escalation, not because it is code?
-fn within_block(lines: &[Line<'_>], index: usize) -> bool {
-    index > 0
-        && lines[index - 1].kind == LineKind::Shown
-        && !lines[index - 1].text.trim_start().starts_with(['>', '|'])
+/// Without parts or an end, a tag that says its type or stands alone on its line still opens a block.
+fn is_block(block: &Block<'_>) -> bool {
+    block.attributes.to_ascii_lowercase().contains("type") || block.body.starts_with(['\n', '\r'])
 }
 
 /// A mention in the middle of a sentence has neither parts nor an end.
@@ -393,8 +390,13 @@ fn split_inline(text: &str) -> Vec<String> {
 fn strip_number(text: &str) -> Option<&str> {
     let text = text.trim_start_matches("**");
     if let Some(item) = strip_bullet(text) {
-        return Some(strip_number(item).unwrap_or(item));
+        // "- Option A: …" has two marks; more are the text's own.
+        return Some(strip_label(item).unwrap_or(item));
     }
+    strip_label(text)
+}
+
+fn strip_label(text: &str) -> Option<&str> {
     if let Some(rest) = text
         .get(.."option ".len())
         .filter(|start| start.eq_ignore_ascii_case("option "))

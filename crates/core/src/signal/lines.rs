@@ -14,6 +14,8 @@ pub(super) enum LineKind {
     FenceClose(usize),
     /// Shown, not said: block quotes, indented code, thoughts, examples, tables.
     Shown,
+    /// In an `<escalate>` block, or what could be one.
+    Escalation,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -63,9 +65,7 @@ fn mark_code_and_quotes(lines: &mut [Line<'_>]) {
                     LineKind::FenceOpen(fences)
                 } else if text.is_empty() {
                     LineKind::Blank
-                } else if text.starts_with('>') || text.starts_with('|') {
-                    LineKind::Shown
-                } else if after_gap && !in_list && is_indented(line.text) {
+                } else if text.starts_with(['>', '|']) || (after_gap && !in_list && is_indented(line.text)) {
                     LineKind::Shown
                 } else {
                     LineKind::Prose
@@ -84,7 +84,9 @@ fn mark_code_and_quotes(lines: &mut [Line<'_>]) {
             }
             // Code after code is still code.
             LineKind::Shown => after_gap = is_indented(line.text),
-            LineKind::FenceOpen(_) | LineKind::Code(_) | LineKind::FenceClose(_) => after_gap = false,
+            LineKind::FenceOpen(_) | LineKind::Code(_) | LineKind::FenceClose(_) | LineKind::Escalation => {
+                after_gap = false;
+            }
         }
     }
 }
@@ -132,6 +134,7 @@ impl Fence {
 
 /// Elements whose content is not addressed to us as a statement.
 const REGIONS: [&str; 13] = [
+    ESCALATE,
     "think",
     "thinking",
     "reasoning",
@@ -144,8 +147,8 @@ const REGIONS: [&str; 13] = [
     "blockquote",
     "pre",
     "code",
-    "escalate",
 ];
+const ESCALATE: &str = "escalate";
 
 /// Marks what stands between a line that opens an element (or a comment) and the one that closes it.
 /// An element that is never closed is not one, except an escalation, which may be cut off.
@@ -169,14 +172,14 @@ fn mark_regions(lines: &mut [Line<'_>]) {
         }
         if open.is_none() {
             open = opened_region(line).filter(|&region| {
-                REGIONS.get(region) == Some(&"escalate")
-                    || last_close[region].is_some_and(|close| close >= index)
+                last_close[region].is_some_and(|close| close >= index) || opens_escalation(line)
             });
             if open.is_none() {
                 continue;
             }
         }
-        lines[index].kind = LineKind::Shown;
+        let escalation = open.is_some_and(|region| REGIONS.get(region) == Some(&ESCALATE));
+        lines[index].kind = if escalation { LineKind::Escalation } else { LineKind::Shown };
         let closed = open.is_some_and(|region| match REGIONS.get(region) {
             Some(name) => contains_close(line, name),
             None => line.contains("-->"),
@@ -195,6 +198,13 @@ fn opened_region(line: &str) -> Option<usize> {
     REGIONS.iter().position(|name| {
         tag.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['>', ' ', '\t', '/']))
     })
+}
+
+/// Does this line open an escalation even if its end is lost, rather than mention one?
+fn opens_escalation(line: &str) -> bool {
+    let Some(rest) = line.strip_prefix("<escalate") else { return false };
+    let (attributes, after) = rest.split_once('>').unwrap_or((rest, ""));
+    attributes.contains("type") || after.trim().is_empty() || after.contains("<summary")
 }
 
 fn contains_close(line: &str, name: &str) -> bool {

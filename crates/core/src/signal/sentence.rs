@@ -7,10 +7,16 @@ use crate::text::{clip, fold_whitespace};
 
 /// Can this line say anything about the task at all?
 pub(super) fn may_matter(line: &str, task: &TaskId) -> bool {
-    let lower = line.to_lowercase();
-    lower.contains("<promise>")
-        || lower.contains(&task.as_str().to_lowercase())
-        || RETRACTION_HINTS.iter().any(|hint| lower.contains(hint))
+    let lower = line.to_ascii_lowercase();
+    lower.contains("<promise>") || names(&lower, task) || hints_at_retraction(&lower)
+}
+
+fn names(lower: &str, task: &TaskId) -> bool {
+    lower.contains(&task.as_str().to_ascii_lowercase())
+}
+
+fn hints_at_retraction(lower: &str) -> bool {
+    RETRACTION_HINTS.iter().any(|hint| lower.contains(hint))
 }
 
 /// What a sentence says about the task.
@@ -18,8 +24,13 @@ pub(super) fn read(sentence: &str, task: &TaskId) -> Option<Statement> {
     if sentence.len() > LONGEST_SENTENCE {
         return None;
     }
+    let lower = sentence.to_ascii_lowercase();
+    let may_retract = hints_at_retraction(&lower);
+    if !may_retract && !names(&lower, task) {
+        return None;
+    }
     let words = tokens(sentence, task);
-    if takes_back(&words) {
+    if may_retract && takes_back(&words) {
         return Some(Statement::NotDone);
     }
     // A question states nothing; neither does what stands in single quotes.
@@ -30,13 +41,11 @@ pub(super) fn read(sentence: &str, task: &TaskId) -> Option<Statement> {
         return None;
     }
     let claims = clause_starts(&words).any(|start| is_claim(&words[start..], task));
-    let text = clip(
-        fold_whitespace(sentence.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_')))
-            .as_str(),
-        200,
-    )
-    .into_owned();
-    claims.then(|| Statement::Done(Claim { text, source: ClaimSource::Sentence }))
+    claims.then(|| {
+        let words = sentence.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_'));
+        let text = clip(&fold_whitespace(words), 200).into_owned();
+        Statement::Done(Claim { text, source: ClaimSource::Sentence })
+    })
 }
 
 /// Nobody claims in a longer one; the bound keeps hostile input cheap.

@@ -56,7 +56,11 @@ fn is_said(lines: &[Line<'_>], index: usize) -> bool {
             let end = block_end(lines, index);
             opened && lines.get(end).is_none_or(|after| matches!(after.kind, LineKind::FenceClose(_)))
         }
-        LineKind::Blank | LineKind::FenceOpen(_) | LineKind::FenceClose(_) | LineKind::Shown => false,
+        LineKind::Blank
+        | LineKind::FenceOpen(_)
+        | LineKind::FenceClose(_)
+        | LineKind::Shown
+        | LineKind::Escalation => false,
     }
 }
 

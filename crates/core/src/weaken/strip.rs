@@ -33,8 +33,8 @@ fn next_piece(rest: &str, c: char, syntax: Syntax) -> (usize, bool) {
         Syntax::Slashes { single_quotes, backticks } => {
             if rest.starts_with("//") {
                 (line_end(rest), false)
-            } else if rest.starts_with("/*") {
-                (rest[2..].find("*/").map_or(rest.len(), |at| at + 4), false)
+            } else if let Some(comment) = rest.strip_prefix("/*") {
+                (comment.find("*/").map_or(rest.len(), |at| at + 4), false)
             } else if c == '"' {
                 (string_end(rest, '"', !single_quotes), true)
             } else if c == '\'' && single_quotes {

@@ -1,0 +1,324 @@
+//! The command line: what can be said, with help that teaches.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Runs coding agents over a backlog: one fresh context per task, its work checked by the engine
+/// itself, and a person asked only when one is needed.
+#[derive(Debug, Parser)]
+#[command(
+    name = "wiggum",
+    version,
+    max_term_width = 100,
+    after_help = "Start with `wiggum demo`, then `wiggum init` in your repository and \
+                  `wiggum run --agent-command '<your agent>'`."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Work off the backlog until it is done, a limit is hit or a person is needed
+    ///
+    /// Goes on with the unfinished run of this loop, else begins its next run. Exit codes: 0 all
+    /// complete, 1 our failure, 2 usage or configuration, 3 iteration limit, 4 budget, 5 duration,
+    /// 6 a person is needed, 7 a guard ended it, 8 stopped by request, 130 interrupted (resumable).
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Box<RunArgs>),
+    /// See the whole thing at work in a temporary repository, without a key or a network
+    Demo(DemoArgs),
+    /// Write a commented wiggum.toml and PROMPT.md for this repository
+    Init(InitArgs),
+    /// What the loops of this repository are doing
+    Status(OutputArgs),
+    /// What happened: the journal of a loop
+    Events(EventsArgs),
+    /// Everything about one task: attempts, evidence, diff
+    Show(ShowArgs),
+    /// Let the iteration under way finish, then start no other
+    Pause(LoopArgs),
+    /// Go on after a pause
+    Resume(LoopArgs),
+    /// End the run; its agent is stopped and its state kept
+    Stop(LoopArgs),
+    /// Leave a task out
+    Skip(TaskArgs),
+    /// Try a task again, with its attempts counted anew
+    Retry(TaskArgs),
+    /// The questions that wait for a person
+    Inbox(InboxArgs),
+    /// Answer a question of the inbox
+    #[command(after_help = "Examples:\n  wiggum answer q1 2\n  wiggum answer q1 \"use the v2 API\"\n  \
+                            wiggum answer q1 skip")]
+    Answer(AnswerArgs),
+    /// The tasks and what they wait on, as a picture
+    Graph(GraphArgs),
+    /// Look for what is broken or missing, and say what to do about it
+    Doctor(OutputArgs),
+    /// Configuration, and where each value came from
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Read and edit the backlog file, safely beside a running loop
+    #[command(subcommand)]
+    Task(TaskCommand),
+    /// Print a completion script for your shell
+    Completions {
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man,
+    /// Play a scenario as an agent would (what `[agent] scenario` starts)
+    #[command(hide = true)]
+    ScriptedAgent { scenario: PathBuf },
+    /// Print reference documents that are generated from the program itself
+    #[command(hide = true)]
+    Reference { what: Reference },
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  wiggum run --agent-command 'claude -p --dangerously-skip-permissions'
+  wiggum run PRD.json --agent-command 'codex exec -' --verify 'cargo test' --max-iterations 20
+  wiggum run --headless --json --max-duration 2h > journal.jsonl
+
+The agent gets its prompt on standard input and runs in the workspace with WIGGUM_LOOP_ID,
+WIGGUM_TASK_ID, WIGGUM_ITERATION, WIGGUM_ATTEMPT, WIGGUM_PROMPT_FILE and WIGGUM_BIN set; what it
+prints is its message. It claims the task with `<promise>DONE</promise>` on a line of its own.";
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The backlog: PRD.json, tasks.json, fix_plan.md or other checkbox Markdown [default: found]
+    pub(crate) backlog: Option<PathBuf>,
+    /// The command that does the work
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) agent_command: Option<String>,
+    /// A command that must succeed before a task counts as done; may be given several times
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) verify: Vec<String>,
+    /// End after this many iterations; 0 means no limit [default: 50]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_iterations: Option<u32>,
+    /// End after this long, such as 2h or 90m
+    #[arg(long, value_name = "TIME")]
+    pub(crate) max_duration: Option<String>,
+    /// Attempts after the first before a task is failed [default: 3]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_retries: Option<u32>,
+    /// Stop an agent that works on one iteration for longer than this
+    #[arg(long, value_name = "TIME")]
+    pub(crate) agent_timeout: Option<String>,
+    /// The instructions of every iteration [default: PROMPT.md, or built in]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prompt: Option<PathBuf>,
+    /// Nobody is there to ask: park questions in the inbox and go on
+    #[arg(long)]
+    pub(crate) headless: bool,
+    /// Print the journal as JSON lines, and nothing else, to standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Which loop over this backlog, if there are several
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// Set uncommitted changes aside and put them back at the end
+    #[arg(long)]
+    pub(crate) allow_dirty: bool,
+    /// Complete a task whose checks pass even if the agent never claims it
+    #[arg(long)]
+    pub(crate) complete_without_claim: bool,
+    /// Play this scenario instead of calling an agent
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scenario: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Work in this directory and keep it (it must not exist yet)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Replace existing files, keeping them as *.bak
+    #[arg(long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args, Clone, Default)]
+pub(crate) struct OutputArgs {
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Which loop is meant, where there are several.
+#[derive(Debug, Args, Clone, Default)]
+pub(crate) struct LoopArgs {
+    /// The loop's name or the beginning of its id [default: the one that runs, else the last]
+    #[arg(long = "loop", value_name = "LOOP")]
+    pub(crate) which: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EventsArgs {
+    #[command(flatten)]
+    pub(crate) of: LoopArgs,
+    /// Go on printing as events come, until the run ends
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+    /// Only events after this one
+    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    pub(crate) after: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    pub(crate) task: String,
+    #[command(flatten)]
+    pub(crate) of: LoopArgs,
+    /// Show checks' output and messages whole
+    #[arg(long)]
+    pub(crate) full: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TaskArgs {
+    pub(crate) task: String,
+    #[command(flatten)]
+    pub(crate) of: LoopArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InboxArgs {
+    #[command(flatten)]
+    pub(crate) of: LoopArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AnswerArgs {
+    /// The question's id, such as q1
+    pub(crate) question: String,
+    /// An option's number, your own words, or skip, retry, abort
+    pub(crate) answer: String,
+    #[command(flatten)]
+    pub(crate) of: LoopArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GraphArgs {
+    #[arg(long, value_enum, default_value_t = GraphFormat::Mermaid)]
+    pub(crate) format: GraphFormat,
+    /// The backlog [default: found]
+    pub(crate) backlog: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GraphFormat {
+    Mermaid,
+    Dot,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Every value in force, with its source
+    Show(OutputArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TaskCommand {
+    /// The tasks of the backlog
+    List(TaskFile),
+    /// Add a task at the end
+    Add(TaskAdd),
+    /// Change a task's status
+    SetStatus {
+        id: String,
+        #[arg(value_enum)]
+        status: StatusWord,
+        #[command(flatten)]
+        file: TaskFile,
+    },
+    /// Move a task to another place in the file
+    #[command(group = clap::ArgGroup::new("place").required(true))]
+    Move {
+        id: String,
+        /// To the beginning
+        #[arg(long, group = "place")]
+        first: bool,
+        /// To the end
+        #[arg(long, group = "place")]
+        last: bool,
+        /// In front of another task
+        #[arg(long, value_name = "ID", group = "place")]
+        before: Option<String>,
+        /// Behind another task
+        #[arg(long, value_name = "ID", group = "place")]
+        after: Option<String>,
+        #[command(flatten)]
+        file: TaskFile,
+    },
+    /// Remove a task that no other depends on
+    Delete {
+        id: String,
+        #[command(flatten)]
+        file: TaskFile,
+    },
+    /// Check the backlog: syntax, ids, dependencies, cycles
+    Validate(TaskFile),
+}
+
+#[derive(Debug, Args, Clone, Default)]
+pub(crate) struct TaskFile {
+    /// The backlog [default: found]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) backlog: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TaskAdd {
+    /// The new task's id [default: the next free number]
+    #[arg(long)]
+    pub(crate) id: Option<String>,
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) description: String,
+    /// A short name
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+    /// An acceptance criterion; may be given several times
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) criterion: Vec<String>,
+    /// A task that has to be done first; may be given several times
+    #[arg(long, value_name = "ID")]
+    pub(crate) depends_on: Vec<String>,
+    #[arg(long)]
+    pub(crate) priority: Option<i64>,
+    #[command(flatten)]
+    pub(crate) file: TaskFile,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StatusWord {
+    #[value(alias = "pending")]
+    Open,
+    #[value(alias = "completed", alias = "passed")]
+    Done,
+    Failed,
+    Skipped,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Reference {
+    Cli,
+    Configuration,
+    ConfigSchema,
+    EventSchema,
+}

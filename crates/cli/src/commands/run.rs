@@ -1,0 +1,200 @@
+//! `wiggum run`: resolves the configuration, starts the engine, shows what happens.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use wiggum_agents::{CommandAgent, Driver, PromptVia, ScriptedAgent};
+use wiggum_core::policy::Millis;
+use wiggum_engine::{Engine, Input, Observer, Outcome, Remote, Settings};
+use wiggum_workspace::git::Git;
+use wiggum_workspace::process::{self, CommandLine, Grace};
+
+use crate::args::RunArgs;
+use crate::ask::Terminal;
+use crate::commands::{find_backlog, surroundings};
+use crate::config::{self, Config, ConfigSource, Flags, parse_duration};
+use crate::detect;
+use crate::failure::Failure;
+use crate::narrate::{JsonLines, Narrator};
+use crate::term;
+
+pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
+    let here = surroundings()?;
+    let config = config::resolve(&here.sources(&flags(args)?))?;
+    let interactive = !config.headless && !args.json && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let settings = settings(&here.workspace, config, interactive)?;
+    let outcome = if args.json {
+        drive(settings, &mut JsonLines, None)?
+    } else {
+        let terminal = Terminal::new();
+        let mut narrator = Narrator::new(&settings, interactive.then(|| terminal.clone()));
+        drive(settings, &mut narrator, interactive.then_some(terminal))?
+    };
+    Ok(ExitCode::from(outcome.exit_code()))
+}
+
+/// Runs a loop to its end, with signals and the terminal connected to it.
+pub(crate) fn drive(
+    settings: Settings,
+    observer: &mut dyn Observer,
+    terminal: Option<Terminal>,
+) -> Result<Outcome, Failure> {
+    // Without it, orphans of agents go to init: they are then found by their marker only.
+    drop(process::adopt_orphans());
+    let mut engine = Engine::open(settings, observer)?;
+    forward_signals(engine.remote())?;
+    if let Some(terminal) = terminal {
+        terminal.listen(engine.remote());
+    }
+    Ok(engine.run()?)
+}
+
+fn forward_signals(remote: Remote) -> Result<(), Failure> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])
+        .map_err(|error| Failure::other(format!("cannot listen for signals: {error}")))?;
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            let name = match signal {
+                SIGINT => "interrupted",
+                SIGTERM => "terminated",
+                _ => "hung up",
+            };
+            remote.send(Input::Interrupt(name));
+        }
+    });
+    Ok(())
+}
+
+fn flags(args: &RunArgs) -> Result<Flags, Failure> {
+    Ok(Flags {
+        backlog: args.backlog.clone(),
+        name: args.name.clone(),
+        prompt: args.prompt.clone(),
+        headless: args.headless.then_some(true),
+        allow_dirty: args.allow_dirty.then_some(true),
+        agent: None,
+        agent_command: args.agent_command.clone(),
+        agent_timeout: duration("--agent-timeout", args.agent_timeout.as_deref())?,
+        scenario: args.scenario.clone(),
+        max_iterations: args.max_iterations,
+        max_duration: duration("--max-duration", args.max_duration.as_deref())?,
+        max_retries: args.max_retries,
+        verify: args.verify.clone(),
+        complete_without_claim: args.complete_without_claim.then_some(true),
+    })
+}
+
+fn duration(flag: &str, text: Option<&str>) -> Result<Option<Millis>, Failure> {
+    text.map(|text| {
+        parse_duration(text)
+            .map_err(|error| Failure::usage(format!("{flag} {text}: {error}")).hint("write it like 2h, 90m or 45s"))
+    })
+    .transpose()
+}
+
+/// Everything the engine needs, or what is missing for it.
+pub(crate) fn settings(workspace: &Path, config: Config, interactive: bool) -> Result<Settings, Failure> {
+    let backlog = find_backlog(workspace, config.backlog.as_deref())?;
+    let driver = driver(workspace, &config)?;
+    let mut policy = config.policy.clone();
+    policy.people.present = interactive;
+    if policy.checks.verify.is_empty() && *config.source("checks.verify") == ConfigSource::Default {
+        let found = detect::detect(workspace, wiggum_backlog::candidates()).verify;
+        policy.checks.verify = found.map(|found| found.value).into_iter().collect();
+    }
+    for command in &policy.checks.verify {
+        resolvable(workspace, command, "verify command")?;
+    }
+    Ok(Settings {
+        workspace: workspace.to_owned(),
+        backlog_name: name_inside(workspace, &backlog),
+        backlog,
+        name: config.name.clone(),
+        prompt: prompt(workspace, &config)?,
+        policy,
+        driver,
+        env: config.agent.env.clone().into_iter().collect(),
+        allow_dirty: config.allow_dirty,
+        wiggum: std::env::current_exe()
+            .map_err(|error| Failure::other(format!("cannot find this program's own path: {error}")))?,
+        grace: Grace::default(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    })
+}
+
+fn driver(workspace: &Path, config: &Config) -> Result<Box<dyn Driver>, Failure> {
+    if let Some(scenario) = &config.agent.scenario {
+        let scenario = absolute(scenario)?;
+        wiggum_agents::script::load(&scenario)
+            .map_err(|error| Failure::usage(wiggum_engine::error::chain(&error)))?;
+        return Ok(Box::new(ScriptedAgent { scenario }));
+    }
+    let Some(line) = &config.agent.command else {
+        return Err(Failure::usage("no agent is configured").hint(
+            "name one: `wiggum run --agent-command 'claude -p --dangerously-skip-permissions'`, or set \
+             `command` under [agent] in wiggum.toml",
+        ));
+    };
+    resolvable(workspace, line, "agent command")?;
+    let prompt_via = match config.agent.prompt_via {
+        config::PromptVia::Stdin => PromptVia::Stdin,
+        config::PromptVia::Argument => PromptVia::Argument,
+        config::PromptVia::File => PromptVia::File,
+    };
+    Ok(Box::new(CommandAgent { line: line.clone(), prompt_via }))
+}
+
+/// A missing program is said before anything runs, not after three retries.
+fn resolvable(workspace: &Path, line: &str, what: &str) -> Result<(), Failure> {
+    let command = CommandLine::parse(line).map_err(|error| Failure::usage(format!("the {what} is not valid: {error}")))?;
+    command.resolve(workspace).map(drop).map_err(|error| {
+        Failure::usage(format!("the {what} `{line}` cannot be run: {error}"))
+            .hint("install it, or give its full path")
+    })
+}
+
+fn prompt(workspace: &Path, config: &Config) -> Result<Option<PathBuf>, Failure> {
+    if let Some(path) = &config.prompt {
+        let path = absolute(path)?;
+        return if path.is_file() {
+            Ok(Some(path))
+        } else {
+            Err(Failure::usage(format!("the prompt {} does not exist", path.display()))
+                .hint("`wiggum init` writes a PROMPT.md; without one, built-in instructions are used"))
+        };
+    }
+    let usual = [workspace.join("PROMPT.md"), workspace.join(".ralph/PROMPT.md")];
+    Ok(usual.into_iter().find(|path| path.is_file()))
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path).map_err(|error| Failure::other(format!("{}: {error}", path.display())))
+}
+
+/// A path as people and git write it: relative to the workspace where it lies inside.
+fn name_inside(workspace: &Path, path: &Path) -> String {
+    let inside = path.strip_prefix(workspace).unwrap_or(path);
+    inside.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
+}
+
+/// Where a command works: the repository's root, or the current directory outside of one.
+pub(crate) fn workspace() -> Result<PathBuf, Failure> {
+    let here = std::env::current_dir()
+        .and_then(|here| here.canonicalize())
+        .map_err(|error| Failure::other(format!("cannot tell the current directory: {error}")))?;
+    match Git::discover(&here) {
+        Ok(Some(git)) => Ok(git.root().to_owned()),
+        Ok(None) => Ok(here),
+        Err(error) => Err(Failure::other(wiggum_engine::error::chain(&error))
+            .hint("git is needed inside a git repository; is it installed?")),
+    }
+}
+
+/// Says that commits will not be made, once.
+pub(crate) fn warn_without_git(settings: &Settings) {
+    if matches!(Git::discover(&settings.workspace), Ok(None)) {
+        term::note("note: this is not a git repository: work is checked, but nothing is committed\n");
+    }
+}

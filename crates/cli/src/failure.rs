@@ -1,0 +1,90 @@
+//! Errors as people see them: what failed, on what, and `hint:` what to do. Sorted once, here.
+
+use std::process::ExitCode;
+
+use wiggum_engine::EngineError;
+use wiggum_engine::backlog_file::BacklogError;
+use wiggum_engine::error::chain;
+use wiggum_store::StoreError;
+
+use crate::term::{self, Style};
+
+/// Exit code for mistakes of usage and configuration.
+pub(crate) const USAGE: u8 = 2;
+/// Exit code for our own failures and those of the world around us.
+pub(crate) const FAILURE: u8 = 1;
+
+/// What is printed before a command gives up.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+    pub(crate) code: u8,
+}
+
+impl Failure {
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None, code: USAGE }
+    }
+
+    pub(crate) fn other(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None, code: FAILURE }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub(crate) fn report(&self) -> ExitCode {
+        let style = Style::for_stderr();
+        let mut text = format!("{} {}\n", style.red("error:"), self.message);
+        if let Some(hint) = &self.hint {
+            text.push_str(&format!("{} {hint}\n", style.cyan("hint:")));
+        }
+        term::note(&text);
+        ExitCode::from(self.code)
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Store(error) => error.into(),
+            EngineError::Backlog(error) => error.into(),
+            EngineError::Unsupported { .. } => Self::usage(chain(&error))
+                .hint("mark these tasks as skipped, or remove the fields named above"),
+            EngineError::Dirty { .. } => Self::usage(chain(&error))
+                .hint("commit or stash them, or run with --allow-dirty to have them set aside and put back"),
+            EngineError::Prompt { .. } => {
+                Self::usage(chain(&error)).hint("`wiggum init` writes a PROMPT.md; --prompt names another")
+            }
+            EngineError::Glob { .. } => Self::usage(chain(&error)).hint("see `paths` under [protect]"),
+            EngineError::Git(_) => Self::other(chain(&error)).hint("`wiggum doctor` looks at git and the repository"),
+            EngineError::StateDir { .. } | EngineError::Write { .. } => Self::other(chain(&error))
+                .hint("check that the directory is writable and the disk is not full"),
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let code = if matches!(error, StoreError::Held { .. }) { USAGE } else { FAILURE };
+        Self { message: chain(&error), hint: error.hint().map(str::to_owned), code }
+    }
+}
+
+impl From<BacklogError> for Failure {
+    fn from(error: BacklogError) -> Self {
+        let usage = Self::usage(chain(&error));
+        match error {
+            BacklogError::Read { .. } => usage.hint("name the backlog: `wiggum run FILE`"),
+            BacklogError::Problems(_) => usage.hint("nothing was started; mend the backlog and run again"),
+            BacklogError::Edit(_) => usage,
+            BacklogError::Write { .. } | BacklogError::Lock { .. } => Self {
+                code: FAILURE,
+                ..usage.hint("check that the directory is writable and the disk is not full")
+            },
+        }
+    }
+}
