@@ -129,23 +129,23 @@ fn a_program_that_cannot_be_started_is_an_error() {
 #[test]
 fn nothing_survives() {
     let cases = [
-        ("background", "sleep 1000 & echo $!"),
-        ("nohup", "nohup sleep 1000 >/dev/null 2>&1 & echo $!"),
-        ("own session", "setsid sh -c 'echo $$; exec sleep 1000 >/dev/null 2>&1' & read x <&3"),
-        ("double fork", "(sh -c 'echo $$; exec sleep 1000 >/dev/null 2>&1' &) & wait; read x <&3"),
+        ("background", "sleep 100 & echo $!"),
+        ("nohup", "nohup sleep 100 >/dev/null 2>&1 & echo $!"),
+        ("own session", "setsid sh -c 'echo $$; exec sleep 100 >/dev/null 2>&1' & read x <&3"),
+        ("double fork", "(sh -c 'echo $$; exec sleep 100 >/dev/null 2>&1' &) & wait; read x <&3"),
         (
             "ignores TERM",
-            "sh -c 'trap \"\" TERM INT HUP; echo $$; while :; do sleep 1000; done' & read x <&3",
+            "sh -c 'trap \"\" TERM INT HUP; echo $$; for i in 1 2 3; do sleep 100; done' & read x <&3",
         ),
         (
             "no environment, own session",
-            "env -i setsid sh -c 'echo $$; exec sleep 1000 >/dev/null' & read x <&3",
+            "env -i setsid sh -c 'echo $$; exec sleep 100 >/dev/null' & read x <&3",
         ),
         (
             "no environment, own session, double fork",
-            "(env -i setsid sh -c '(sh -c \"echo \\$\\$; exec sleep 1000 >/dev/null 2>&1\" &)' &) & read x <&3",
+            "(env -i setsid sh -c '(sh -c \"echo \\$\\$; exec sleep 100 >/dev/null 2>&1\" &)' &) & read x <&3",
         ),
-        ("holds our pipes", "setsid sh -c 'echo $$; exec sleep 1000' & read x <&3"),
+        ("holds our pipes", "setsid sh -c 'echo $$; exec sleep 100' & read x <&3"),
     ];
     for (name, script) in cases {
         // The main process waits at the fifo until the survivor's line was seen here.
@@ -168,7 +168,9 @@ fn nothing_survives() {
 #[test]
 fn nothing_survives_that_forks_while_it_is_killed() {
     let script = r#"
-import os, signal, sys
+import os, signal, sys, time
+# A failing test must not leave the machine forking for ever.
+end = time.monotonic() + 20
 r, w = os.pipe()
 if os.fork():
     os.read(r, 1)
@@ -177,7 +179,7 @@ for s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP): signal.signal(s, signal
 os.setsid()
 for _ in range(4): os.fork()
 os.write(w, b"x")
-while True:
+while time.monotonic() < end:
     if os.fork(): os._exit(0)
     os.setpgid(0, 0)
 "#;
@@ -204,7 +206,7 @@ fn no_zombies_are_left() {
 
 #[test]
 fn one_programs_end_spares_the_others() {
-    let daemon = "setsid env -i sh -c '(sh -c \"echo \\$\\$; exec sleep 1000\" &)'; exec sleep 1000";
+    let daemon = "setsid env -i sh -c '(sh -c \"echo \\$\\$; exec sleep 100\" &)'; exec sleep 100";
     let mut first = Program::script(daemon);
     let mut second = Program::script(daemon);
     let (of_first, of_second) = (first.pid_line(), second.pid_line());
@@ -223,7 +225,8 @@ fn one_programs_end_spares_the_others() {
 
 #[test]
 fn stopping_goes_from_int_over_term_to_kill() {
-    let trap = |traps: &str| format!("{traps} echo ready; while :; do sleep 1000 & wait $!; done");
+    let trap =
+        |traps: &str| format!("{traps} echo ready; for i in 1 2 3 4 5 6; do sleep 100 & wait $!; done");
     let cases = [
         (trap("trap 'exit 3' INT;"), Exit::Code { code: 3 }),
         (trap("trap '' INT; trap 'exit 4' TERM;"), Exit::Code { code: 4 }),
@@ -240,7 +243,7 @@ fn stopping_goes_from_int_over_term_to_kill() {
 
 #[test]
 fn a_stop_is_noticed_at_once_and_does_not_wait_out_the_grace() {
-    let mut program = Program::script("echo ready; exec sleep 1000");
+    let mut program = Program::script("echo ready; exec sleep 100");
     program.line();
     let grace = Grace { int: Duration::from_secs(600), term: Duration::from_secs(600) };
     program.running.stop(Stop::TimedOut, grace);
@@ -265,6 +268,32 @@ fn any_prompt_is_fine_whether_it_is_read_or_not() {
     }
     let without = Program::script("test $(wc -c) = 0").ended();
     assert_eq!(without.exit, Exit::Code { code: 0 });
+}
+
+#[test]
+fn a_program_that_never_reads_its_prompt_can_be_stopped() {
+    let mut launched = sh("echo ready; exec sleep 100");
+    launched.stdin = Input::Bytes(vec![b'x'; 1 << 20]);
+    let mut program = Program::start(launched);
+    program.line();
+    program.running.stop(Stop::Asked, SHORT);
+    assert_eq!(program.ended().exit, Exit::Signal { signal: 2 });
+}
+
+#[test]
+fn the_last_words_of_a_survivor_are_delivered() {
+    let directory = tempfile::tempdir().unwrap();
+    let fifo = directory.path().join("go");
+    let script = format!(
+        "mkfifo '{0}'; exec 3<>'{0}'
+        sh -c 'trap \"echo bye; exit\" TERM; echo ready; sleep 100 & wait' & read x <&3",
+        fifo.display()
+    );
+    let mut program = Program::script(&script);
+    assert_eq!(program.line(), "ready");
+    std::fs::write(&fifo, "go\n").unwrap();
+    program.ended();
+    assert_eq!(program.lines, ["ready", "bye"]);
 }
 
 #[test]
@@ -313,12 +342,12 @@ fn marked_processes_are_found_without_being_children() {
     let value = format!("{:?}", Instant::now());
     // The first is found by its environment, the second by the inherited limit alone.
     let script = "
-        sh -c 'trap \"\" TERM; echo $$; while :; do sleep 1000; done' &
-        env -i setsid sh -c 'echo $$; exec sleep 1000' &
+        sh -c 'trap \"\" TERM; echo $$; for i in 1 2 3; do sleep 100; done' &
+        env -i setsid sh -c 'echo $$; exec sleep 100' &
         wait";
     let mut launched = sh(script);
     launched.marker = Some(("WIGGUM_TEST_MARK".to_owned(), value.clone()));
-    let mut other = sh("echo $$; exec sleep 1000");
+    let mut other = sh("echo $$; exec sleep 100");
     other.marker = Some(("WIGGUM_TEST_MARK".to_owned(), "another".to_owned()));
     let (mut program, mut other) = (Program::start(launched), Program::start(other));
     let pids = [program.pid_line(), program.pid_line(), program.running.pid()];
@@ -331,4 +360,16 @@ fn marked_processes_are_found_without_being_children() {
     other.running.stop(Stop::Asked, SHORT);
     other.ended();
     assert_eq!(end_marked("WIGGUM_TEST_MARK", &value), 0);
+}
+
+#[test]
+fn marked_processes_are_found_without_their_environment() {
+    let value = format!("{:?}", Instant::now());
+    let mut launched = sh("exec env -i sh -c 'echo $$; exec sleep 100'");
+    launched.marker = Some(("WIGGUM_TEST_BARE".to_owned(), value.clone()));
+    let mut program = Program::start(launched);
+    program.line();
+    assert_eq!(end_marked("WIGGUM_TEST_BARE", "another"), 0);
+    assert_eq!(end_marked("WIGGUM_TEST_BARE", &value), 1);
+    assert_eq!(program.ended().exit, Exit::Signal { signal: 15 });
 }

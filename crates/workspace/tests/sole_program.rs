@@ -39,7 +39,7 @@ fn an_orphan_without_any_trait_belongs_to_the_only_program() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let script = "env -i setsid sh -c '
         prlimit --rttime=unlimited --pid $$
-        (sh -c \"exec setsid sleep 1000\" & echo $!)'";
+        (sh -c \"exec setsid sleep 100\" & echo $!)'";
     let (ended, output) = to_its_end(sh(script));
     let pid: u32 = output.trim().parse().unwrap();
     assert_eq!(ended.ended_processes, 1);
