@@ -31,12 +31,11 @@ pub(crate) fn index(entries: &[Entry], findings: &mut Findings) -> HashMap<TaskI
 
 /// Reports unknown dependencies and cycles.
 pub(crate) fn check(text: &str, entries: &[Entry], by_id: &HashMap<TaskId, usize>, findings: &mut Findings) {
-    let mut edges: Vec<Vec<usize>> = Vec::with_capacity(entries.len());
+    let mut edges = Edges::default();
     for entry in entries {
-        let mut known = Vec::with_capacity(entry.task.depends_on.len());
         for dependency in &entry.task.depends_on {
             match by_id.get(dependency) {
-                Some(&position) => known.push(position),
+                Some(&position) => edges.targets.push(position),
                 None => {
                     let message = format!(
                         "`{}` depends on `{dependency}`, which is not in the file; expected the id of a task",
@@ -46,7 +45,7 @@ pub(crate) fn check(text: &str, entries: &[Entry], by_id: &HashMap<TaskId, usize
                 }
             }
         }
-        edges.push(known);
+        edges.ends.push(edges.targets.len());
     }
     for cycle in cycles(&edges) {
         let first = &entries[cycle[0]];
@@ -73,9 +72,28 @@ fn name_cycle(cycle: &[usize], entries: &[Entry]) -> String {
     names.join(" → ")
 }
 
+/// The edges of all nodes in one piece: those of a node end at its entry in `ends`.
+#[derive(Default)]
+struct Edges {
+    targets: Vec<usize>,
+    ends: Vec<usize>,
+}
+
+impl Edges {
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The `n`th edge of a node.
+    fn get(&self, node: usize, n: usize) -> Option<usize> {
+        let start = node.checked_sub(1).map_or(0, |before| self.ends[before]);
+        (start + n < self.ends[node]).then(|| self.targets[start + n])
+    }
+}
+
 /// One cycle for each edge that leads back, each starting with its earliest member. Taking those
 /// edges away would leave no cycle, so whoever mends all of them is done.
-fn cycles(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
+fn cycles(edges: &Edges) -> Vec<Vec<usize>> {
     #[derive(Clone, Copy, PartialEq)]
     enum Seen {
         No,
@@ -92,7 +110,7 @@ fn cycles(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
         let mut path = vec![(root, 0)];
         seen[root] = Seen::OnPath;
         while let Some((node, followed)) = path.last_mut() {
-            let Some(&target) = edges[*node].get(*followed) else {
+            let Some(target) = edges.get(*node, *followed) else {
                 seen[*node] = Seen::Done;
                 path.pop();
                 continue;
@@ -127,9 +145,17 @@ fn cycle_from(path: &[(usize, usize)], target: usize) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    fn check(edges: &[&[usize]], expected: &[&[usize]]) {
-        let edges: Vec<Vec<usize>> = edges.iter().map(|e| e.to_vec()).collect();
-        assert_eq!(cycles(&edges), expected);
+    fn edges(of: &[&[usize]]) -> Edges {
+        let mut edges = Edges::default();
+        for targets in of {
+            edges.targets.extend(*targets);
+            edges.ends.push(edges.targets.len());
+        }
+        edges
+    }
+
+    fn check(of: &[&[usize]], expected: &[&[usize]]) {
+        assert_eq!(cycles(&edges(of)), expected);
     }
 
     #[test]
@@ -144,10 +170,11 @@ mod tests {
 
     #[test]
     fn long_chains_need_no_stack() {
-        let mut edges: Vec<Vec<usize>> = (0..200_000).map(|n| vec![n + 1]).collect();
-        edges.push(vec![]);
-        assert!(cycles(&edges).is_empty());
-        edges[200_000] = vec![0];
-        assert_eq!(cycles(&edges).len(), 1);
+        let mut chain = Edges { targets: (1..200_000).collect(), ends: (1..200_000).collect() };
+        chain.ends.push(199_999);
+        assert!(cycles(&chain).is_empty());
+        chain.targets.push(0);
+        chain.ends[199_999] = 200_000;
+        assert_eq!(cycles(&chain).len(), 1);
     }
 }

@@ -210,6 +210,10 @@ impl Parsed {
         Self { dialect, entries: Vec::new(), list, unsupported: Vec::new() }
     }
 
+    fn for_list(dialect: Dialect, list: Value<'_>) -> Self {
+        Self { entries: Vec::with_capacity(list.items().count()), ..Self::new(dialect, list.span()) }
+    }
+
     fn add(&mut self, entry: Entry) {
         self.entries.push(entry);
     }
@@ -240,9 +244,19 @@ impl Place {
 }
 
 /// Each id once, the first time it comes.
-fn unique(ids: impl Iterator<Item = TaskId>) -> Vec<TaskId> {
+fn unique(mut ids: Vec<TaskId>) -> Vec<TaskId> {
+    // Nearly every list is this short, and comparing beats hashing there.
+    if ids.len() <= 8 {
+        for position in (1..ids.len()).rev() {
+            if ids[..position].contains(&ids[position]) {
+                ids.remove(position);
+            }
+        }
+        return ids;
+    }
     let mut seen = HashSet::new();
-    ids.filter(|id| seen.insert(id.clone())).collect()
+    ids.retain(|id| seen.insert(id.clone()));
+    ids
 }
 
 /// Content decides; the name only where the content could be either.

@@ -330,7 +330,7 @@ fn finish(drafts: Vec<Draft>) -> Vec<Entry> {
         let mut task = Task::new(id.clone(), title);
         task.description = draft.description.join("\n").trim().to_owned();
         task.criteria = draft.criteria;
-        task.depends_on = unique(draft.depends_on.into_iter().map(resolve).chain(children));
+        task.depends_on = unique(draft.depends_on.into_iter().map(resolve).chain(children).collect());
         task.parent = draft.parent.map(|parent| ids[parent].clone());
         task.status = draft.status;
         let place = Place { id_at: draft.mark.start, span: draft.span, mark: draft.mark, rank: None };

@@ -30,7 +30,7 @@ pub(crate) fn dialect_of(root: Value<'_>, stories: Value<'_>) -> Dialect {
 }
 
 pub(crate) fn parse_stories(dialect: Dialect, stories: Value<'_>, findings: &mut Findings) -> Parsed {
-    let mut parsed = Parsed::new(dialect, stories.span());
+    let mut parsed = Parsed::for_list(dialect, stories);
     for story in stories.items() {
         let Some(mut fields) = object(story, findings) else { continue };
         let Some((id, id_at)) = fields.id() else {
@@ -58,7 +58,7 @@ pub(crate) fn parse_stories(dialect: Dialect, stories: Value<'_>, findings: &mut
 
 /// ralphy's tasks have unique titles and no ids: the id is made from the title.
 pub(crate) fn parse_ralphy(tasks: Value<'_>, findings: &mut Findings) -> Parsed {
-    let mut parsed = Parsed::new(Dialect::Ralphy, tasks.span());
+    let mut parsed = Parsed::for_list(Dialect::Ralphy, tasks);
     let mut slugs = Slugs::default();
     for item in tasks.items() {
         slugs.reserve(item.get("id").and_then(Value::as_str).as_deref());

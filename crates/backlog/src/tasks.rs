@@ -50,7 +50,7 @@ fn status_of(status: FileStatus, skipped: bool) -> FileStatus {
 }
 
 pub(crate) fn parse(list: Value<'_>, findings: &mut Findings) -> Parsed {
-    let mut parsed = Parsed::new(Dialect::Tasks, list.span());
+    let mut parsed = Parsed::for_list(Dialect::Tasks, list);
     for item in list.items() {
         let Some(mut fields) = object(item, findings) else { continue };
         let id = fields.id();

@@ -1,4 +1,5 @@
 //! For files of any dialect in any style: an edit changes what it is about and nothing else.
+#![expect(clippy::unwrap_used, reason = "the helpers of these tests are not themselves tests")]
 
 use std::fmt::Write as _;
 
