@@ -3,72 +3,70 @@
 //! Everything here is iterative: a chain of a hundred thousand tasks must not exhaust the stack.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 use wiggum_core::ids::TaskId;
+use wiggum_core::task::Task;
 
-use crate::Entry;
 use crate::json::quote;
 use crate::problem::Findings;
+use crate::{Parsed, Place};
 
 /// A file with more cycles than this needs to be looked at as a whole anyway.
 const MAX_CYCLES: usize = 100;
 /// Members of a cycle that are named before the rest is counted.
 const MAX_NAMED: usize = 20;
 
-/// Where each id is in `entries`; the first wins where one is used twice, which is reported.
-pub(crate) fn index(entries: &[Entry], findings: &mut Findings) -> HashMap<TaskId, usize> {
-    let mut by_id = HashMap::with_capacity(entries.len());
-    for (position, entry) in entries.iter().enumerate() {
-        let first = *by_id.entry(entry.task.id.clone()).or_insert(position);
+/// Where each id is among the tasks; the first wins where one is used twice, which is reported.
+pub(crate) fn index(parsed: &Parsed, findings: &mut Findings) -> HashMap<TaskId, usize> {
+    let mut by_id = HashMap::with_capacity(parsed.tasks.len());
+    for (position, task) in parsed.tasks.iter().enumerate() {
+        let first = *by_id.entry(task.id.clone()).or_insert(position);
         if first != position {
-            let id = &entry.task.id;
-            findings.add(entry.place.id_at, format!("duplicate id `{id}`; expected every id once"));
+            let message = format!("duplicate id `{}`; expected every id once", task.id);
+            findings.add(parsed.places[position].id_at, message);
         }
     }
     by_id
 }
 
 /// Reports unknown dependencies and cycles.
-pub(crate) fn check(text: &str, entries: &[Entry], by_id: &HashMap<TaskId, usize>, findings: &mut Findings) {
+pub(crate) fn check(text: &str, parsed: &Parsed, by_id: &HashMap<TaskId, usize>, findings: &mut Findings) {
     let mut edges = Edges::default();
-    for entry in entries {
-        for dependency in &entry.task.depends_on {
+    for (task, place) in parsed.tasks.iter().zip(&parsed.places) {
+        for dependency in &task.depends_on {
             match by_id.get(dependency) {
                 Some(&position) => edges.targets.push(position),
                 None => {
                     let message = format!(
                         "`{}` depends on `{dependency}`, which is not in the file; expected the id of a task",
-                        entry.task.id
+                        task.id
                     );
-                    findings.add(mention(text, entry, dependency), message);
+                    findings.add(mention(text, place, dependency), message);
                 }
             }
         }
         edges.ends.push(edges.targets.len());
     }
     for cycle in cycles(&edges) {
-        let first = &entries[cycle[0]];
-        let message = format!("dependency cycle {}; expected none", name_cycle(&cycle, entries));
-        findings.add(first.place.id_at, message);
+        let message = format!("dependency cycle {}; expected none", name_cycle(&cycle, &parsed.tasks));
+        findings.add(parsed.places[cycle[0]].id_at, message);
     }
 }
 
 /// Where a task's text names a dependency; its id where the name is spelled differently there.
-fn mention(text: &str, entry: &Entry, dependency: &TaskId) -> usize {
-    let Range { start, end } = entry.place.span;
-    let own = &text[start..end];
+fn mention(text: &str, place: &Place, dependency: &TaskId) -> usize {
+    let own = &text[place.span.clone()];
     let found = own.rfind(&quote(dependency.as_str())).or_else(|| own.rfind(dependency.as_str()));
-    found.map_or(entry.place.id_at, |at| start + at)
+    found.map_or(place.id_at, |at| place.span.start + at)
 }
 
-fn name_cycle(cycle: &[usize], entries: &[Entry]) -> String {
-    let mut names: Vec<String> =
-        cycle.iter().take(MAX_NAMED).map(|&position| entries[position].task.id.to_string()).collect();
+fn name_cycle(cycle: &[usize], tasks: &[Task]) -> String {
+    let name = |position: &usize| tasks[*position].id.to_string();
+    let mut names: Vec<String> = cycle.iter().take(MAX_NAMED).map(name).collect();
     if cycle.len() > MAX_NAMED {
         names.push(format!("… {} more …", cycle.len() - MAX_NAMED));
     }
-    names.push(entries[cycle[0]].task.id.to_string());
+    names.push(name(&cycle[0]));
     names.join(" → ")
 }
 

@@ -9,7 +9,7 @@ use crate::fields::{Field, Fields, title_or};
 use crate::json::{Kind, Value};
 use crate::problem::Findings;
 use crate::slug::Slugs;
-use crate::{Dialect, Entry, Parsed, Place};
+use crate::{Dialect, Parsed, Place};
 
 /// Which of the `userStories` dialects a file is.
 ///
@@ -47,11 +47,10 @@ pub(crate) fn parse_stories(dialect: Dialect, stories: Value<'_>, findings: &mut
         task.priority = priority.unwrap_or(0);
         let mut place = Place::json(story.span(), id_at);
         place.rank = priority;
-        parsed.add(Entry { task, place });
+        parsed.add(task, place);
     }
     if dialect.is_ordered_by_priority() {
-        // A story without a priority comes last.
-        parsed.entries.sort_by_key(|entry| (entry.place.rank.is_none(), entry.place.rank));
+        parsed.sort_by_rank();
     }
     parsed
 }
@@ -85,10 +84,10 @@ pub(crate) fn parse_ralphy(tasks: Value<'_>, findings: &mut Findings) -> Parsed 
         let mut task = read_task(&mut fields, id, title);
         let completed = fields.flag(Field::Completed, "completed");
         task.status = status_of(completed, fields.flag(Field::Skipped, "skipped"));
-        parsed.add(Entry { task, place: Place::json(item.span(), id_at) });
+        parsed.add(task, Place::json(item.span(), id_at));
     }
-    for entry in &mut parsed.entries {
-        for dependency in &mut entry.task.depends_on {
+    for task in &mut parsed.tasks {
+        for dependency in &mut task.depends_on {
             if let Some(id) = by_title.get(dependency.as_str()) {
                 *dependency = id.clone();
             }
