@@ -1,6 +1,8 @@
 //! Typed reading of the members of a JSON task: every dialect's spelling of a field, each wrong
 //! type reported with its line.
 
+use std::borrow::Cow;
+
 use wiggum_core::ids::TaskId;
 use wiggum_core::task::{Criterion, Work};
 
@@ -138,12 +140,12 @@ impl<'d, 'f> Fields<'d, 'f> {
             self.findings.add(value.start(), "empty `id`; expected a name");
             return None;
         }
-        Some((TaskId::new(id), value.start()))
+        Some((TaskId::new(&*id), value.start()))
     }
 
     pub(crate) fn string(&mut self, field: Field, name: &str) -> Option<String> {
         let value = self.value(field)?;
-        let text = value.as_str().map(std::borrow::Cow::into_owned);
+        let text = value.as_str().map(Cow::into_owned);
         if text.is_none() {
             self.wrong(value, name, "a string");
         }
@@ -182,13 +184,16 @@ impl<'d, 'f> Fields<'d, 'f> {
 
     /// A string that must be one of a few words.
     pub(crate) fn word<T: Copy>(&mut self, field: Field, name: &str, words: &[(&str, T)]) -> Option<T> {
-        let text = self.string(field, name)?;
+        let value = self.value(field)?;
+        let Some(text) = value.as_str() else {
+            self.wrong(value, name, "a string");
+            return None;
+        };
         let found = words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning);
         if found.is_none() {
-            let at = self.value(field).map_or(self.start(), Value::start);
             let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
             let message = format!("unknown {name} `{text}`; expected {}", names.join(", "));
-            self.findings.add(at, message);
+            self.findings.add(value.start(), message);
         }
         found
     }
@@ -218,12 +223,12 @@ impl<'d, 'f> Fields<'d, 'f> {
             }
             for item in value.items() {
                 match id_of(item) {
-                    Some(id) => ids.push(TaskId::new(id)),
+                    Some(id) => ids.push(TaskId::new(&*id)),
                     None => self.wrong(item, &format!("{name}[]"), "an id"),
                 }
             }
         }
-        unique(ids.into_iter())
+        unique(ids)
     }
 
     /// All spellings together. An entry is text or `{text, check}`; a lone string is one entry.
@@ -267,7 +272,7 @@ impl<'d, 'f> Fields<'d, 'f> {
     /// A string member of an object inside the task.
     pub(crate) fn member_string(&mut self, object: Value<'_>, key: &str) -> Option<String> {
         let value = object.get(key).filter(|value| !value.is_null())?;
-        let text = value.as_str().map(std::borrow::Cow::into_owned);
+        let text = value.as_str().map(Cow::into_owned);
         if text.is_none() {
             self.wrong(value, key, "a string");
         }
@@ -294,9 +299,6 @@ pub(crate) fn title_or(title: Option<String>, description: &str, id: &TaskId) ->
     title.filter(|title| !title.trim().is_empty()).or_else(first_line).unwrap_or_else(|| id.to_string())
 }
 
-fn id_of(value: Value<'_>) -> Option<String> {
-    match value.as_str() {
-        Some(text) => Some(text.into_owned()),
-        None => value.as_integer().map(|_| value.raw().to_owned()),
-    }
+fn id_of(value: Value<'_>) -> Option<Cow<'_, str>> {
+    value.as_str().or_else(|| value.as_integer().map(|_| Cow::Borrowed(value.raw())))
 }

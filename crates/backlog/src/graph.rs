@@ -3,79 +3,95 @@
 //! Everything here is iterative: a chain of a hundred thousand tasks must not exhaust the stack.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 use wiggum_core::ids::TaskId;
+use wiggum_core::task::Task;
 
-use crate::Entry;
 use crate::json::quote;
 use crate::problem::Findings;
+use crate::{Parsed, Place};
 
 /// A file with more cycles than this needs to be looked at as a whole anyway.
 const MAX_CYCLES: usize = 100;
 /// Members of a cycle that are named before the rest is counted.
 const MAX_NAMED: usize = 20;
 
-/// Where each id is in `entries`; the first wins where one is used twice, which is reported.
-pub(crate) fn index(entries: &[Entry], findings: &mut Findings) -> HashMap<TaskId, usize> {
-    let mut by_id = HashMap::with_capacity(entries.len());
-    for (position, entry) in entries.iter().enumerate() {
-        let first = *by_id.entry(entry.task.id.clone()).or_insert(position);
+/// Where each id is among the tasks; the first wins where one is used twice, which is reported.
+pub(crate) fn index(parsed: &Parsed, findings: &mut Findings) -> HashMap<TaskId, usize> {
+    let mut by_id = HashMap::with_capacity(parsed.tasks.len());
+    for (position, task) in parsed.tasks.iter().enumerate() {
+        let first = *by_id.entry(task.id.clone()).or_insert(position);
         if first != position {
-            let id = &entry.task.id;
-            findings.add(entry.place.id_at, format!("duplicate id `{id}`; expected every id once"));
+            let message = format!("duplicate id `{}`; expected every id once", task.id);
+            findings.add(parsed.places[position].id_at, message);
         }
     }
     by_id
 }
 
 /// Reports unknown dependencies and cycles.
-pub(crate) fn check(text: &str, entries: &[Entry], by_id: &HashMap<TaskId, usize>, findings: &mut Findings) {
-    let mut edges: Vec<Vec<usize>> = Vec::with_capacity(entries.len());
-    for entry in entries {
-        let mut known = Vec::with_capacity(entry.task.depends_on.len());
-        for dependency in &entry.task.depends_on {
+pub(crate) fn check(text: &str, parsed: &Parsed, by_id: &HashMap<TaskId, usize>, findings: &mut Findings) {
+    let mut edges = Edges::default();
+    for (task, place) in parsed.tasks.iter().zip(&parsed.places) {
+        for dependency in &task.depends_on {
             match by_id.get(dependency) {
-                Some(&position) => known.push(position),
+                Some(&position) => edges.targets.push(position),
                 None => {
                     let message = format!(
                         "`{}` depends on `{dependency}`, which is not in the file; expected the id of a task",
-                        entry.task.id
+                        task.id
                     );
-                    findings.add(mention(text, entry, dependency), message);
+                    findings.add(mention(text, place, dependency), message);
                 }
             }
         }
-        edges.push(known);
+        edges.ends.push(edges.targets.len());
     }
     for cycle in cycles(&edges) {
-        let first = &entries[cycle[0]];
-        let message = format!("dependency cycle {}; expected none", name_cycle(&cycle, entries));
-        findings.add(first.place.id_at, message);
+        let message = format!("dependency cycle {}; expected none", name_cycle(&cycle, &parsed.tasks));
+        findings.add(parsed.places[cycle[0]].id_at, message);
     }
 }
 
 /// Where a task's text names a dependency; its id where the name is spelled differently there.
-fn mention(text: &str, entry: &Entry, dependency: &TaskId) -> usize {
-    let Range { start, end } = entry.place.span;
-    let own = &text[start..end];
+fn mention(text: &str, place: &Place, dependency: &TaskId) -> usize {
+    let own = &text[place.span.clone()];
     let found = own.rfind(&quote(dependency.as_str())).or_else(|| own.rfind(dependency.as_str()));
-    found.map_or(entry.place.id_at, |at| start + at)
+    found.map_or(place.id_at, |at| place.span.start + at)
 }
 
-fn name_cycle(cycle: &[usize], entries: &[Entry]) -> String {
-    let mut names: Vec<String> =
-        cycle.iter().take(MAX_NAMED).map(|&position| entries[position].task.id.to_string()).collect();
+fn name_cycle(cycle: &[usize], tasks: &[Task]) -> String {
+    let name = |position: &usize| tasks[*position].id.to_string();
+    let mut names: Vec<String> = cycle.iter().take(MAX_NAMED).map(name).collect();
     if cycle.len() > MAX_NAMED {
         names.push(format!("… {} more …", cycle.len() - MAX_NAMED));
     }
-    names.push(entries[cycle[0]].task.id.to_string());
+    names.push(name(&cycle[0]));
     names.join(" → ")
+}
+
+/// The edges of all nodes in one piece: those of a node end at its entry in `ends`.
+#[derive(Default)]
+struct Edges {
+    targets: Vec<usize>,
+    ends: Vec<usize>,
+}
+
+impl Edges {
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The `n`th edge of a node.
+    fn get(&self, node: usize, n: usize) -> Option<usize> {
+        let start = node.checked_sub(1).map_or(0, |before| self.ends[before]);
+        (start + n < self.ends[node]).then(|| self.targets[start + n])
+    }
 }
 
 /// One cycle for each edge that leads back, each starting with its earliest member. Taking those
 /// edges away would leave no cycle, so whoever mends all of them is done.
-fn cycles(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
+fn cycles(edges: &Edges) -> Vec<Vec<usize>> {
     #[derive(Clone, Copy, PartialEq)]
     enum Seen {
         No,
@@ -92,7 +108,7 @@ fn cycles(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
         let mut path = vec![(root, 0)];
         seen[root] = Seen::OnPath;
         while let Some((node, followed)) = path.last_mut() {
-            let Some(&target) = edges[*node].get(*followed) else {
+            let Some(target) = edges.get(*node, *followed) else {
                 seen[*node] = Seen::Done;
                 path.pop();
                 continue;
@@ -127,9 +143,17 @@ fn cycle_from(path: &[(usize, usize)], target: usize) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    fn check(edges: &[&[usize]], expected: &[&[usize]]) {
-        let edges: Vec<Vec<usize>> = edges.iter().map(|e| e.to_vec()).collect();
-        assert_eq!(cycles(&edges), expected);
+    fn edges(of: &[&[usize]]) -> Edges {
+        let mut edges = Edges::default();
+        for targets in of {
+            edges.targets.extend(*targets);
+            edges.ends.push(edges.targets.len());
+        }
+        edges
+    }
+
+    fn check(of: &[&[usize]], expected: &[&[usize]]) {
+        assert_eq!(cycles(&edges(of)), expected);
     }
 
     #[test]
@@ -139,15 +163,17 @@ mod tests {
         check(&[&[1], &[2], &[0]], &[&[0, 1, 2]]);
         check(&[&[1], &[0], &[3], &[2]], &[&[0, 1], &[2, 3]]);
         check(&[&[1], &[2], &[1]], &[&[1, 2]]);
+        check(&[&[2], &[2], &[1]], &[&[1, 2]]);
         check(&[&[1], &[0, 2], &[0]], &[&[0, 1], &[0, 1, 2]]);
     }
 
     #[test]
     fn long_chains_need_no_stack() {
-        let mut edges: Vec<Vec<usize>> = (0..200_000).map(|n| vec![n + 1]).collect();
-        edges.push(vec![]);
-        assert!(cycles(&edges).is_empty());
-        edges[200_000] = vec![0];
-        assert_eq!(cycles(&edges).len(), 1);
+        let mut chain = Edges { targets: (1..200_000).collect(), ends: (1..200_000).collect() };
+        chain.ends.push(199_999);
+        assert!(cycles(&chain).is_empty());
+        chain.targets.push(0);
+        chain.ends[199_999] = 200_000;
+        assert_eq!(cycles(&chain).len(), 1);
     }
 }

@@ -133,13 +133,12 @@ impl Backlog {
         let text = text.into();
         let mut findings = Findings::default();
         let parsed = parse_text(file_name, &text, &mut findings);
-        let by_id = graph::index(&parsed.entries, &mut findings);
-        graph::check(&text, &parsed.entries, &by_id, &mut findings);
+        let by_id = graph::index(&parsed, &mut findings);
+        graph::check(&text, &parsed, &by_id, &mut findings);
         if !findings.is_empty() {
             return Err(findings.into_problems(file_name, &text));
         }
-        let Parsed { dialect, entries, list, unsupported } = parsed;
-        let (tasks, places) = entries.into_iter().map(|entry| (entry.task, entry.place)).unzip();
+        let Parsed { dialect, tasks, places, list, unsupported } = parsed;
         Ok(Self { file: file_name.to_owned(), text, dialect, tasks, places, by_id, list, unsupported })
     }
 
@@ -211,24 +210,38 @@ impl Backlog {
 /// What a reader of one dialect hands back.
 struct Parsed {
     dialect: Dialect,
-    entries: Vec<Entry>,
+    tasks: Vec<Task>,
+    /// Where each task stands.
+    places: Vec<Place>,
     list: Range<usize>,
     unsupported: Vec<(TaskId, String)>,
 }
 
 impl Parsed {
     fn new(dialect: Dialect, list: Range<usize>) -> Self {
-        Self { dialect, entries: Vec::new(), list, unsupported: Vec::new() }
+        Self { dialect, tasks: Vec::new(), places: Vec::new(), list, unsupported: Vec::new() }
     }
 
-    fn add(&mut self, entry: Entry) {
-        self.entries.push(entry);
+    fn for_list(dialect: Dialect, list: Value<'_>) -> Self {
+        let mut parsed = Self::new(dialect, list.span());
+        let count = list.items().count();
+        parsed.tasks.reserve(count);
+        parsed.places.reserve(count);
+        parsed
     }
-}
 
-struct Entry {
-    task: Task,
-    place: Place,
+    fn add(&mut self, task: Task, place: Place) {
+        self.tasks.push(task);
+        self.places.push(place);
+    }
+
+    /// By priority, ties as in the file; a task without a priority comes last.
+    fn sort_by_rank(&mut self) {
+        let (tasks, places) = (std::mem::take(&mut self.tasks), std::mem::take(&mut self.places));
+        let mut both: Vec<(Task, Place)> = tasks.into_iter().zip(places).collect();
+        both.sort_by_key(|(_, place)| (place.rank.is_none(), place.rank));
+        (self.tasks, self.places) = both.into_iter().unzip();
+    }
 }
 
 /// Where a task stands in the text.
@@ -251,9 +264,19 @@ impl Place {
 }
 
 /// Each id once, the first time it comes.
-fn unique(ids: impl Iterator<Item = TaskId>) -> Vec<TaskId> {
+fn unique(mut ids: Vec<TaskId>) -> Vec<TaskId> {
+    // Nearly every list is this short, and comparing beats hashing there.
+    if ids.len() <= 8 {
+        for position in (1..ids.len()).rev() {
+            if ids[..position].contains(&ids[position]) {
+                ids.remove(position);
+            }
+        }
+        return ids;
+    }
     let mut seen = HashSet::new();
-    ids.filter(|id| seen.insert(id.clone())).collect()
+    ids.retain(|id| seen.insert(id.clone()));
+    ids
 }
 
 /// Content decides; the name only where the content could be either.

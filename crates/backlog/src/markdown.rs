@@ -11,7 +11,7 @@ use wiggum_core::task::{Criterion, FileStatus, Task};
 
 use crate::json::BOM;
 use crate::slug::{Slugs, slug};
-use crate::{Dialect, Entry, Parsed, Place, unique};
+use crate::{Dialect, Parsed, Place, unique};
 
 pub(crate) mod text;
 
@@ -24,9 +24,7 @@ pub(crate) fn parse(text: &str) -> Parsed {
         let underline = lines.peek().and_then(|next| setext_level(next.text));
         reader.line(line, underline);
     }
-    let mut parsed = Parsed::new(Dialect::Markdown, 0..0);
-    parsed.entries = finish(reader.drafts);
-    parsed
+    finish(reader.drafts)
 }
 
 /// What is written between the brackets for a status.
@@ -303,7 +301,7 @@ impl Reader {
 
 /// Gives every box its id, then turns drafts into tasks. Ids spelled out come first, so that a
 /// made one never takes theirs.
-fn finish(drafts: Vec<Draft>) -> Vec<Entry> {
+fn finish(drafts: Vec<Draft>) -> Parsed {
     let mut slugs = Slugs::default();
     for draft in &drafts {
         slugs.reserve(draft.head.id.as_deref());
@@ -324,19 +322,19 @@ fn finish(drafts: Vec<Draft>) -> Vec<Entry> {
         let made = TaskId::new(slug(id.as_str()));
         if known.contains(&id) || !known.contains(&made) { id } else { made }
     };
-    let mut entries = Vec::with_capacity(drafts.len());
+    let mut parsed = Parsed::new(Dialect::Markdown, 0..0);
     for ((draft, id), children) in drafts.into_iter().zip(&ids).zip(children) {
         let title = if draft.head.title.is_empty() { id.to_string() } else { draft.head.title };
         let mut task = Task::new(id.clone(), title);
         task.description = draft.description.join("\n").trim().to_owned();
         task.criteria = draft.criteria;
-        task.depends_on = unique(draft.depends_on.into_iter().map(resolve).chain(children));
+        task.depends_on = unique(draft.depends_on.into_iter().map(resolve).chain(children).collect());
         task.parent = draft.parent.map(|parent| ids[parent].clone());
         task.status = draft.status;
         let place = Place { id_at: draft.mark.start, span: draft.span, mark: draft.mark, rank: None };
-        entries.push(Entry { task, place });
+        parsed.add(task, place);
     }
-    entries
+    parsed
 }
 
 /// A list item: where its marker stands, in columns, and what follows it.

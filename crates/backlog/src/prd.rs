@@ -9,7 +9,7 @@ use crate::fields::{Field, Fields, title_or};
 use crate::json::{Kind, Value};
 use crate::problem::Findings;
 use crate::slug::Slugs;
-use crate::{Dialect, Entry, Parsed, Place};
+use crate::{Dialect, Parsed, Place};
 
 /// Which of the `userStories` dialects a file is.
 ///
@@ -30,7 +30,7 @@ pub(crate) fn dialect_of(root: Value<'_>, stories: Value<'_>) -> Dialect {
 }
 
 pub(crate) fn parse_stories(dialect: Dialect, stories: Value<'_>, findings: &mut Findings) -> Parsed {
-    let mut parsed = Parsed::new(dialect, stories.span());
+    let mut parsed = Parsed::for_list(dialect, stories);
     for story in stories.items() {
         let Some(mut fields) = object(story, findings) else { continue };
         let Some((id, id_at)) = fields.id() else {
@@ -47,18 +47,17 @@ pub(crate) fn parse_stories(dialect: Dialect, stories: Value<'_>, findings: &mut
         task.priority = priority.unwrap_or(0);
         let mut place = Place::json(story.span(), id_at);
         place.rank = priority;
-        parsed.add(Entry { task, place });
+        parsed.add(task, place);
     }
     if dialect.is_ordered_by_priority() {
-        // A story without a priority comes last.
-        parsed.entries.sort_by_key(|entry| (entry.place.rank.is_none(), entry.place.rank));
+        parsed.sort_by_rank();
     }
     parsed
 }
 
 /// ralphy's tasks have unique titles and no ids: the id is made from the title.
 pub(crate) fn parse_ralphy(tasks: Value<'_>, findings: &mut Findings) -> Parsed {
-    let mut parsed = Parsed::new(Dialect::Ralphy, tasks.span());
+    let mut parsed = Parsed::for_list(Dialect::Ralphy, tasks);
     let mut slugs = Slugs::default();
     for item in tasks.items() {
         slugs.reserve(item.get("id").and_then(Value::as_str).as_deref());
@@ -85,10 +84,10 @@ pub(crate) fn parse_ralphy(tasks: Value<'_>, findings: &mut Findings) -> Parsed 
         let mut task = read_task(&mut fields, id, title);
         let completed = fields.flag(Field::Completed, "completed");
         task.status = status_of(completed, fields.flag(Field::Skipped, "skipped"));
-        parsed.add(Entry { task, place: Place::json(item.span(), id_at) });
+        parsed.add(task, Place::json(item.span(), id_at));
     }
-    for entry in &mut parsed.entries {
-        for dependency in &mut entry.task.depends_on {
+    for task in &mut parsed.tasks {
+        for dependency in &mut task.depends_on {
             if let Some(id) = by_title.get(dependency.as_str()) {
                 *dependency = id.clone();
             }

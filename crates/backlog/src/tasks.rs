@@ -7,7 +7,7 @@ use crate::fields::{Field, Fields, title_or};
 use crate::json::{Kind, Value};
 use crate::prd::object;
 use crate::problem::Findings;
-use crate::{Dialect, Entry, Parsed, Place};
+use crate::{Dialect, Parsed, Place};
 
 /// In-progress is read as open: a crash of whoever wrote it must not leave a task stuck.
 const STATUSES: [(&str, FileStatus); 6] = [
@@ -50,7 +50,7 @@ fn status_of(status: FileStatus, skipped: bool) -> FileStatus {
 }
 
 pub(crate) fn parse(list: Value<'_>, findings: &mut Findings) -> Parsed {
-    let mut parsed = Parsed::new(Dialect::Tasks, list.span());
+    let mut parsed = Parsed::for_list(Dialect::Tasks, list);
     for item in list.items() {
         let Some(mut fields) = object(item, findings) else { continue };
         let id = fields.id();
@@ -59,7 +59,7 @@ pub(crate) fn parse(list: Value<'_>, findings: &mut Findings) -> Parsed {
         let mut unsupported = Vec::new();
         let task = read_task(&mut fields, id, &mut unsupported);
         parsed.unsupported.extend(unsupported.into_iter().map(|message| (task.id.clone(), message)));
-        parsed.add(Entry { task, place: Place::json(item.span(), id_at) });
+        parsed.add(task, Place::json(item.span(), id_at));
     }
     parsed
 }

@@ -1,4 +1,5 @@
 //! Edits of each dialect: which bytes change, and what is refused.
+#![expect(clippy::unwrap_used, reason = "the helpers of these tests are not themselves tests")]
 
 use wiggum_backlog::{Backlog, NewTask, Position};
 use wiggum_core::task::{Criterion, FileStatus};

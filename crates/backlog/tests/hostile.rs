@@ -1,4 +1,5 @@
 //! Input that nobody meant well: it must be refused or read, never bring the program down.
+#![expect(clippy::unwrap_used, reason = "the helpers of these tests are not themselves tests")]
 
 use proptest::prelude::*;
 use wiggum_backlog::{Backlog, NewTask, Position};

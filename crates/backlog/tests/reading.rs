@@ -401,6 +401,7 @@ fn markdown_that_does_not_count() {
 > - [ ] quoted
 - [ ] two <!-- - [ ] x --> words
 - [ ] `<!--` in code
+- [ ] strip `<!-- x -->` here
 - [ ] dangling <!-- is text
 - item
   ```
@@ -436,6 +437,7 @@ Done
         "one open",
         "two-words open",
         "in-code open",
+        "strip-x-here open",
         "dangling-is-text open",
         "three open",
         "four open",

@@ -7,6 +7,7 @@ use wiggum_engine::backlog_file::BacklogError;
 use wiggum_engine::error::chain;
 use wiggum_store::StoreError;
 
+use crate::config::ConfigProblems;
 use crate::term::{self, Style};
 
 /// Exit code for mistakes of usage and configuration.
@@ -64,6 +65,12 @@ impl From<EngineError> for Failure {
             EngineError::StateDir { .. } | EngineError::Write { .. } => Self::other(chain(&error))
                 .hint("check that the directory is writable and the disk is not full"),
         }
+    }
+}
+
+impl From<ConfigProblems> for Failure {
+    fn from(problems: ConfigProblems) -> Self {
+        Self::usage(problems.to_string()).hint("`wiggum config show` explains every key")
     }
 }
 

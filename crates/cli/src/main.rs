@@ -2,8 +2,13 @@
 //! means something.
 
 mod args;
+mod ask;
 mod commands;
+mod config;
+mod detect;
 mod failure;
+mod init;
+mod narrate;
 mod term;
 
 use std::process::ExitCode;

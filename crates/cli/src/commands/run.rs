@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use wiggum_agents::{CommandAgent, Driver, PromptVia, ScriptedAgent};
+use wiggum_agents::{CommandAgent, Driver, ScriptedAgent};
 use wiggum_core::policy::Millis;
 use wiggum_engine::{Engine, Input, Observer, Outcome, Remote, Settings};
 use wiggum_workspace::git::Git;
@@ -13,11 +13,11 @@ use wiggum_workspace::process::{self, CommandLine, Grace};
 use crate::args::RunArgs;
 use crate::ask::Terminal;
 use crate::commands::{find_backlog, surroundings};
-use crate::config::{self, Config, ConfigSource, Flags, parse_duration};
+use crate::config::value::parse_duration;
+use crate::config::{self, Config, ConfigSource, Flags};
 use crate::detect;
 use crate::failure::Failure;
 use crate::narrate::{JsonLines, Narrator};
-use crate::term;
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let here = surroundings()?;
@@ -138,12 +138,7 @@ fn driver(workspace: &Path, config: &Config) -> Result<Box<dyn Driver>, Failure>
         ));
     };
     resolvable(workspace, line, "agent command")?;
-    let prompt_via = match config.agent.prompt_via {
-        config::PromptVia::Stdin => PromptVia::Stdin,
-        config::PromptVia::Argument => PromptVia::Argument,
-        config::PromptVia::File => PromptVia::File,
-    };
-    Ok(Box::new(CommandAgent { line: line.clone(), prompt_via }))
+    Ok(Box::new(CommandAgent { line: line.clone(), prompt_via: config.agent.prompt_via }))
 }
 
 /// A missing program is said before anything runs, not after three retries.
@@ -189,12 +184,5 @@ pub(crate) fn workspace() -> Result<PathBuf, Failure> {
         Ok(None) => Ok(here),
         Err(error) => Err(Failure::other(wiggum_engine::error::chain(&error))
             .hint("git is needed inside a git repository; is it installed?")),
-    }
-}
-
-/// Says that commits will not be made, once.
-pub(crate) fn warn_without_git(settings: &Settings) {
-    if matches!(Git::discover(&settings.workspace), Ok(None)) {
-        term::note("note: this is not a git repository: work is checked, but nothing is committed\n");
     }
 }
