@@ -65,9 +65,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Task(TaskCommand),
     /// Print a completion script for your shell
-    Completions {
-        shell: clap_complete::Shell,
-    },
+    Completions { shell: clap_complete::Shell },
     /// Print the manual page
     Man,
     /// Play a scenario as an agent would (what `[agent] scenario` starts)

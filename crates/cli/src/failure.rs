@@ -61,7 +61,9 @@ impl From<EngineError> for Failure {
                 Self::usage(chain(&error)).hint("`wiggum init` writes a PROMPT.md; --prompt names another")
             }
             EngineError::Glob { .. } => Self::usage(chain(&error)).hint("see `paths` under [protect]"),
-            EngineError::Git(_) => Self::other(chain(&error)).hint("`wiggum doctor` looks at git and the repository"),
+            EngineError::Git(_) => {
+                Self::other(chain(&error)).hint("`wiggum doctor` looks at git and the repository")
+            }
             EngineError::StateDir { .. } | EngineError::Write { .. } => Self::other(chain(&error))
                 .hint("check that the directory is writable and the disk is not full"),
         }

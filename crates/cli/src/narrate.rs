@@ -155,7 +155,8 @@ impl Narrator {
 
     fn flags(&mut self, flags: &[Flag]) {
         for flag in flags {
-            let text = format!("  ! {}: {} {}", flag_name(flag.kind), harmless(&flag.what), harmless(&flag.detail));
+            let text =
+                format!("  ! {}: {} {}", flag_name(flag.kind), harmless(&flag.what), harmless(&flag.detail));
             self.line(&self.style.yellow(text.trim_end()));
         }
     }
@@ -188,7 +189,14 @@ impl Narrator {
         }
     }
 
-    fn completed(&mut self, envelope: &Envelope, state: &Loop, task: &TaskId, commit: Option<&str>, verified: bool) {
+    fn completed(
+        &mut self,
+        envelope: &Envelope,
+        state: &Loop,
+        task: &TaskId,
+        commit: Option<&str>,
+        verified: bool,
+    ) {
         let style = self.style;
         let took = self.iteration_started.map(|at| elapsed(at, envelope.at)).unwrap_or_default();
         let mut text = format!("  {} {} done", style.green("✓"), style.bold(task.as_str()));
@@ -219,7 +227,12 @@ impl Narrator {
     fn question(&mut self, id: QuestionId, task: Option<&TaskId>, question: &Question) {
         let style = self.style;
         let about = task.map(|task| format!(" about {task}")).unwrap_or_default();
-        self.line(&format!("\n{} {}{about}: {}", style.yellow("?"), style.bold(&id.to_string()), harmless(&question.summary)));
+        self.line(&format!(
+            "\n{} {}{about}: {}",
+            style.yellow("?"),
+            style.bold(&id.to_string()),
+            harmless(&question.summary)
+        ));
         for line in first_lines(&question.context, SHOWN_LINES).lines() {
             self.line(&style.dim(&format!("    {line}")));
         }
@@ -259,12 +272,13 @@ impl Narrator {
         self.line(&style.dim(&format!("  {} ({})", harmless(detail), reason.name())));
         self.progress(state);
         if counts.unverified > 0 {
-            self.line(&style.yellow(&format!("  {} unverified: claimed, with no check to confirm it", counts.unverified)));
+            self.line(&style.yellow(&format!(
+                "  {} unverified: claimed, with no check to confirm it",
+                counts.unverified
+            )));
         }
-        let mut facts = vec![
-            format!("{} iterations", state.run.iterations),
-            duration(Millis(state.run.active_ms)),
-        ];
+        let mut facts =
+            vec![format!("{} iterations", state.run.iterations), duration(Millis(state.run.active_ms))];
         if state.run.usage.cost_usd > 0.0 {
             facts.push(format!("${:.2}", state.run.usage.cost_usd));
         }
@@ -285,7 +299,11 @@ impl Narrator {
             self.line(&format!("  {}  {}", self.style.bold(task.as_str()), harmless(&why)));
         }
         for (id, asked) in &state.questions {
-            self.line(&format!("  {} {}", self.style.yellow(&id.to_string()), harmless(&asked.question.summary)));
+            self.line(&format!(
+                "  {} {}",
+                self.style.yellow(&id.to_string()),
+                harmless(&asked.question.summary)
+            ));
         }
         if !state.questions.is_empty() {
             self.line(&self.style.cyan("  answer with `wiggum answer ID …`, then `wiggum run` goes on"));
@@ -330,12 +348,18 @@ impl Observer for Narrator {
                 self.line(&self.style.red(&format!("  ✗ {task} failed: {}", harmless(reason))));
             }
             Event::TaskSkipped { task, by } => self.line(&format!("  · {task} skipped by {}", harmless(by))),
-            Event::TaskReopened { task, by } => self.line(&format!("  · {task} opened again by {}", harmless(by))),
+            Event::TaskReopened { task, by } => {
+                self.line(&format!("  · {task} opened again by {}", harmless(by)))
+            }
             Event::StatusSet { task, status, by } => {
                 self.line(&format!("  · {task} set to {} by {}", status.name(), harmless(by)));
             }
             Event::StatusPutBack { task, found, restored } => {
-                let text = format!("  ! {task} was set to {} in the file; put back to {}", found.name(), restored.name());
+                let text = format!(
+                    "  ! {task} was set to {} in the file; put back to {}",
+                    found.name(),
+                    restored.name()
+                );
                 self.line(&self.style.yellow(&text));
             }
             Event::QuestionRaised { id, task, question } => self.question(*id, task.as_ref(), question),
@@ -349,19 +373,27 @@ impl Observer for Narrator {
             Event::Resumed { by } => self.line(&format!("  · resumed by {}", harmless(by))),
             Event::StopRequested { by } => self.line(&format!("  · stop asked for by {}", harmless(by))),
             Event::Interrupted { reason, .. } => {
-                self.line(&self.style.yellow(&format!("  ‖ interrupted ({}); goes on from here", harmless(reason))));
+                self.line(
+                    &self.style.yellow(&format!("  ‖ interrupted ({}); goes on from here", harmless(reason))),
+                );
             }
             Event::UserChangesSetAside { reference, .. } => {
-                self.line(&self.style.dim(&format!("  your uncommitted changes are set aside under {reference}")));
+                self.line(
+                    &self.style.dim(&format!("  your uncommitted changes are set aside under {reference}")),
+                );
             }
             Event::UserChangesPutBack { clean: true, .. } => {
                 self.line(&self.style.dim("  your uncommitted changes are back"));
             }
             Event::UserChangesPutBack { commit, clean: false } => {
-                let text = format!("  ! your changes conflict with the new commits; they are in {commit}: git stash apply {commit}");
+                let text = format!(
+                    "  ! your changes conflict with the new commits; they are in {commit}: git stash apply {commit}"
+                );
                 self.line(&self.style.yellow(&text));
             }
-            Event::Noticed { message, .. } => self.line(&self.style.yellow(&format!("  ! {}", harmless(message)))),
+            Event::Noticed { message, .. } => {
+                self.line(&self.style.yellow(&format!("  ! {}", harmless(message))))
+            }
             Event::RunEnded { reason, detail, .. } => self.tally(state, *reason, detail),
             Event::LoopCreated { .. }
             | Event::BacklogRead { .. }

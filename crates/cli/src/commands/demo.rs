@@ -49,7 +49,9 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<ExitCode, Failure> {
         repository.display()
     ));
     if !keep {
-        term::print(&style.dim("  (a temporary directory: `wiggum demo --dir DIR` makes it where you like)\n"));
+        term::print(
+            &style.dim("  (a temporary directory: `wiggum demo --dir DIR` makes it where you like)\n"),
+        );
     }
     Ok(ExitCode::from(outcome.exit_code()))
 }
@@ -57,8 +59,9 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<ExitCode, Failure> {
 /// What `wiggum scripted-agent` does: plays one part of a scenario.
 pub(crate) fn scripted_agent(scenario: &Path) -> Result<ExitCode, Failure> {
     let told = |name: &str| {
-        std::env::var(name)
-            .map_err(|_| Failure::usage(format!("{name} is not set")).hint("this command is started by `wiggum run`"))
+        std::env::var(name).map_err(|_| {
+            Failure::usage(format!("{name} is not set")).hint("this command is started by `wiggum run`")
+        })
     };
     let role = Role {
         task: told("WIGGUM_TASK_ID")?,
@@ -73,7 +76,8 @@ pub(crate) fn scripted_agent(scenario: &Path) -> Result<ExitCode, Failure> {
 fn set_up(dir: &Path) -> Result<PathBuf, Failure> {
     let failed = |error: std::io::Error| Failure::other(format!("cannot set up {}: {error}", dir.display()));
     if dir.exists() {
-        return Err(Failure::usage(format!("{} exists already", dir.display())).hint("name a directory that does not"));
+        return Err(Failure::usage(format!("{} exists already", dir.display()))
+            .hint("name a directory that does not"));
     }
     let repository = dir.join("project");
     fs::create_dir_all(&repository).map_err(failed)?;
@@ -84,15 +88,16 @@ fn set_up(dir: &Path) -> Result<PathBuf, Failure> {
     let repository = repository.canonicalize().map_err(failed)?;
     git(&repository, &["init", "--quiet", "--initial-branch=main"])?;
     let git = discover(&repository)?;
-    git.stage_all(&[]).and_then(|()| git.commit("A project with a backlog", &[])).map_err(|error| {
-        Failure::other(wiggum_engine::error::chain(&error))
-    })?;
+    git.stage_all(&[])
+        .and_then(|()| git.commit("A project with a backlog", &[]))
+        .map_err(|error| Failure::other(wiggum_engine::error::chain(&error)))?;
     Ok(repository)
 }
 
 fn git(dir: &Path, args: &[&str]) -> Result<(), Failure> {
-    let output = process::run(Launch::new(CommandLine::new("git", args), dir))
-        .map_err(|error| Failure::other(wiggum_engine::error::chain(&error)).hint("the demo needs git; install it"))?;
+    let output = process::run(Launch::new(CommandLine::new("git", args), dir)).map_err(|error| {
+        Failure::other(wiggum_engine::error::chain(&error)).hint("the demo needs git; install it")
+    })?;
     if output.exit.success() {
         Ok(())
     } else {
@@ -107,12 +112,11 @@ fn discover(repository: &Path) -> Result<Git, Failure> {
 }
 
 fn work(repository: &Path) -> Result<Outcome, Failure> {
-    let flags = Flags {
-        scenario: repository.parent().map(|dir| dir.join("scenario.toml")),
-        ..Flags::default()
-    };
+    let flags =
+        Flags { scenario: repository.parent().map(|dir| dir.join("scenario.toml")), ..Flags::default() };
     let env = std::collections::BTreeMap::new();
-    let config = config::resolve(&Sources { workspace: repository, user_file: None, env: &env, flags: &flags })?;
+    let config =
+        config::resolve(&Sources { workspace: repository, user_file: None, env: &env, flags: &flags })?;
     // The question is answered by the demo itself, as a person would within a few seconds.
     let settings = run::settings(repository, config, true)?;
     let narrator = Narrator::new(&settings, None);

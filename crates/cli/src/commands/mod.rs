@@ -36,12 +36,7 @@ pub(crate) fn surroundings() -> Result<Surroundings, Failure> {
 
 impl Surroundings {
     pub(crate) fn sources<'a>(&'a self, flags: &'a Flags) -> Sources<'a> {
-        Sources {
-            workspace: &self.workspace,
-            user_file: config::user_file(&self.env),
-            env: &self.env,
-            flags,
-        }
+        Sources { workspace: &self.workspace, user_file: config::user_file(&self.env), env: &self.env, flags }
     }
 }
 
@@ -54,7 +49,8 @@ pub(crate) fn find_backlog(workspace: &Path, named: Option<&Path>) -> Result<Pat
         })?;
         return Ok(path);
     }
-    let found = wiggum_backlog::candidates().iter().map(|name| workspace.join(name)).find(|path| path.is_file());
+    let found =
+        wiggum_backlog::candidates().iter().map(|name| workspace.join(name)).find(|path| path.is_file());
     found.ok_or_else(|| {
         Failure::usage(format!("no backlog in {}", workspace.display())).hint(
             "name one: `wiggum run PRD.json`. Understood are PRD.json, tasks.json, fix_plan.md and other \

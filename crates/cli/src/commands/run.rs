@@ -22,7 +22,8 @@ use crate::narrate::{JsonLines, Narrator};
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let here = surroundings()?;
     let config = config::resolve(&here.sources(&flags(args)?))?;
-    let interactive = !config.headless && !args.json && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let interactive =
+        !config.headless && !args.json && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let settings = settings(&here.workspace, config, interactive)?;
     let outcome = if args.json {
         drive(settings, &mut JsonLines, None)?
@@ -88,8 +89,9 @@ fn flags(args: &RunArgs) -> Result<Flags, Failure> {
 
 fn duration(flag: &str, text: Option<&str>) -> Result<Option<Millis>, Failure> {
     text.map(|text| {
-        parse_duration(text)
-            .map_err(|error| Failure::usage(format!("{flag} {text}: {error}")).hint("write it like 2h, 90m or 45s"))
+        parse_duration(text).map_err(|error| {
+            Failure::usage(format!("{flag} {text}: {error}")).hint("write it like 2h, 90m or 45s")
+        })
     })
     .transpose()
 }
@@ -143,7 +145,8 @@ fn driver(workspace: &Path, config: &Config) -> Result<Box<dyn Driver>, Failure>
 
 /// A missing program is said before anything runs, not after three retries.
 fn resolvable(workspace: &Path, line: &str, what: &str) -> Result<(), Failure> {
-    let command = CommandLine::parse(line).map_err(|error| Failure::usage(format!("the {what} is not valid: {error}")))?;
+    let command = CommandLine::parse(line)
+        .map_err(|error| Failure::usage(format!("the {what} is not valid: {error}")))?;
     command.resolve(workspace).map(drop).map_err(|error| {
         Failure::usage(format!("the {what} `{line}` cannot be run: {error}"))
             .hint("install it, or give its full path")
