@@ -57,6 +57,8 @@ impl From<EngineError> for Failure {
                 .hint("mark these tasks as skipped, or remove the fields named above"),
             EngineError::Dirty { .. } => Self::usage(chain(&error))
                 .hint("commit or stash them, or run with --allow-dirty to have them set aside and put back"),
+            EngineError::Busy { .. } => Self::usage(chain(&error))
+                .hint("wait for it, or run this loop in a work tree of its own: `git worktree add`"),
             EngineError::Prompt { .. } => {
                 Self::usage(chain(&error)).hint("`wiggum init` writes a PROMPT.md; --prompt names another")
             }

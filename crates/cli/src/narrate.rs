@@ -252,6 +252,15 @@ impl Narrator {
         }
     }
 
+    /// With one question answered, the next one is on the screen.
+    fn show_next_question(&mut self, state: &Loop) {
+        if self.terminal.is_some()
+            && let Some((id, asked)) = state.questions.iter().next()
+        {
+            self.question(*id, asked.task.as_ref(), &asked.question);
+        }
+    }
+
     fn tally(&mut self, state: &Loop, reason: EndReason, detail: &str) {
         let style = self.style;
         let counts = state.tasks.counts();
@@ -368,6 +377,7 @@ impl Observer for Narrator {
                     terminal.clear(*id);
                 }
                 self.line(&format!("  · {id} answered by {}: {}", harmless(by), answer_words(answer)));
+                self.show_next_question(state);
             }
             Event::Paused { by } => self.line(&format!("  · paused by {}", harmless(by))),
             Event::Resumed { by } => self.line(&format!("  · resumed by {}", harmless(by))),

@@ -315,6 +315,13 @@ impl Loop {
     }
 
     fn adopt_policy(&mut self, policy: &Policy, agent: &str) {
+        // Evidence counts for the checks it was gathered for.
+        if self.policy.checks != policy.checks
+            && let Some(open) = self.open.as_mut().filter(|open| open.stage == Stage::Judging)
+        {
+            open.evidence.clear();
+            open.inspection = None;
+        }
         self.policy = policy.clone();
         agent.clone_into(&mut self.agent);
         if self.tasks.selection != policy.selection {
@@ -332,6 +339,9 @@ impl Loop {
         at: Timestamp,
     ) {
         for task in added.iter().chain(changed) {
+            if self.tasks.get(&task.id).is_some_and(|entry| entry.spec.status != task.status) {
+                self.close_questions_of(&task.id);
+            }
             self.tasks.upsert(task);
         }
         for id in removed {

@@ -4,6 +4,8 @@
 //! everything else is done inline. No decision is made here: [`wiggum_core::decide`] makes them.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -17,6 +19,7 @@ use wiggum_core::policy::Policy;
 use wiggum_core::state::{Loop, Stage};
 use wiggum_store::{Holder, Identity, Store};
 use wiggum_workspace::git::{Git, Guardian};
+use wiggum_workspace::paths::FileLock;
 use wiggum_workspace::process::{self, Ended, Grace, Running, Stop};
 
 use crate::backlog_file::{BacklogError, BacklogFile, Refresh, difference};
@@ -121,7 +124,11 @@ pub struct Engine<'a> {
     pub(crate) in_place: Option<String>,
     pub(crate) watched: Watched,
     pub(crate) guardian: Option<Guardian>,
-    woken: bool,
+    /// Something waits in the store; set from the watcher's thread, so that no wake-up is lost
+    /// while the channel is full.
+    woken: Arc<AtomicBool>,
+    _workspace: FileLock,
+    pub(crate) prompt: String,
     skip_after_stop: Option<(TaskId, String)>,
     waker: Option<Waker>,
     last_waiting: Option<Waiting>,
@@ -158,6 +165,7 @@ impl<'a> Engine<'a> {
         }
         let mut store = Store::open(&dir.database())?;
         let (id, epoch) = take_over(&mut store, &settings)?;
+        let workspace = claim_workspace(&dir)?;
         let state = read_state(&store, id)?;
         let clock = Clock::starting_after(state.last_at);
         let marker = Some(("WIGGUM_LOOP_ID".to_owned(), id.to_string()));
@@ -179,7 +187,9 @@ impl<'a> Engine<'a> {
             in_place: None,
             watched,
             guardian: None,
-            woken: true,
+            woken: Arc::new(AtomicBool::new(true)),
+            _workspace: workspace,
+            prompt: String::new(),
             skip_after_stop: None,
             waker: None,
             last_waiting: None,
@@ -253,7 +263,7 @@ impl<'a> Engine<'a> {
             if let Some(outcome) = self.finished()? {
                 return Ok(outcome);
             }
-            if self.woken {
+            if self.woken.swap(false, Ordering::AcqRel) {
                 self.take_requests()?;
             }
             if self.journal.state.open.is_none() {
@@ -364,10 +374,7 @@ impl<'a> Engine<'a> {
                 Ok(())
             }
             Input::CheckEnded { ended, output } => self.check_ended(ended, &output),
-            Input::Wake => {
-                self.woken = true;
-                Ok(())
-            }
+            Input::Wake => Ok(()),
             Input::Person(request) => {
                 self.handle_request(&request, "terminal");
                 Ok(())
@@ -419,7 +426,6 @@ impl<'a> Engine<'a> {
     }
 
     fn take_requests(&mut self) -> Result<(), EngineError> {
-        self.woken = false;
         for pending in self.journal.store.pending(self.journal.id)? {
             self.journal.handled(pending.id);
             // Whoever paused or stopped meant the engine of that time, not this one.
@@ -546,10 +552,13 @@ impl<'a> Engine<'a> {
     }
 
     pub(crate) fn watch_for_requests(&mut self) {
-        let sender = self.sender.clone();
-        // A full channel means that the engine is awake anyway.
-        self.waker = Waker::new(&self.dir.wake_dir(), move || drop(sender.try_send(Input::Wake)));
-        self.woken = true;
+        let (sender, woken) = (self.sender.clone(), Arc::clone(&self.woken));
+        self.waker = Waker::new(&self.dir.wake_dir(), move || {
+            woken.store(true, Ordering::Release);
+            // A full channel means that the engine is awake anyway.
+            drop(sender.try_send(Input::Wake));
+        });
+        self.woken.store(true, Ordering::Release);
     }
 
     pub(crate) fn is_interrupted(&self) -> bool {
@@ -593,6 +602,16 @@ fn take_over(store: &mut Store, settings: &Settings) -> Result<(LoopId, u64), En
     };
     let epoch = store.acquire(record.id, &holder, &is_alive, now)?;
     Ok((record.id, epoch))
+}
+
+/// Two loops may share a repository, but not a work tree at the same time.
+fn claim_workspace(dir: &StateDir) -> Result<FileLock, EngineError> {
+    let path = dir.workspace_lock();
+    match FileLock::try_acquire(&path) {
+        Ok(Some(lock)) => Ok(lock),
+        Ok(None) => Err(EngineError::Busy { path: dir.path().to_owned() }),
+        Err(source) => Err(EngineError::Write { path, source }),
+    }
 }
 
 /// The state of a loop as its journal tells it.

@@ -23,6 +23,8 @@ pub enum EngineError {
     Unsupported { problems: Vec<String> },
     #[error("the work tree has uncommitted changes: {}", list(paths))]
     Dirty { paths: Vec<String> },
+    #[error("another loop works in this directory ({path})")]
+    Busy { path: PathBuf },
     #[error("cannot read the prompt {path}")]
     Prompt { path: PathBuf, source: io::Error },
     #[error("cannot write {path}")]

@@ -11,7 +11,7 @@ use wiggum_core::event::{Claim, ClaimSource, Event, Evidence, Exit, Failure, Fla
 use wiggum_core::ids::{Attempt, Iteration, TaskId};
 use wiggum_core::policy::Millis;
 use wiggum_core::prompt::{self, PastAttempt, PromptParts};
-use wiggum_core::signal::claim::ClaimReader;
+use wiggum_core::signal::claim::{ClaimReader, DEFAULT_PROMISES};
 use wiggum_core::signal::error::failure_from;
 use wiggum_core::signal::escalation::read_escalations;
 use wiggum_core::stream::Stream;
@@ -25,9 +25,6 @@ use crate::crash;
 use crate::engine::{Engine, Input, RunningAgent};
 use crate::error::{EngineError, chain};
 use crate::status;
-
-/// The promises that claim a task, whatever the user's prompt calls them.
-const PROMISES: [&str; 3] = ["DONE", "COMPLETE", "TASK_COMPLETE"];
 
 impl Engine<'_> {
     /// Records the intention, brings the workspace to where the attempt starts, starts the agent.
@@ -69,6 +66,7 @@ impl Engine<'_> {
                 Ended { exit: Exit::NotStarted, duration: std::time::Duration::ZERO, ended_processes: 0 };
             return self.agent_ended(ended, &finished);
         }
+        self.prompt = prompt;
         crash::point("after agent start");
         Ok(())
     }
@@ -123,7 +121,7 @@ impl Engine<'_> {
         let sink = AgentSink {
             sender: self.sender.clone(),
             parser: self.settings.driver.parser(),
-            transcript: Transcript::create(&self.dir.transcripts(id), iteration, attempt, task),
+            transcript: Some(Transcript::create(&self.dir.transcripts(id), iteration, attempt, task)),
             started: Instant::now(),
         };
         let process = process::launch(launch, sink)?;
@@ -173,10 +171,9 @@ impl Engine<'_> {
         let Some(open) = &self.journal.state.open else { return Ok(()) };
         let (iteration, attempt, task) = (open.iteration, open.attempt, open.task.clone());
         let (ticked, flags) = self.guard_backlog(&task)?;
-        let prompt = fs::read_to_string(self.dir.prompt_file(self.journal.id)).unwrap_or_default();
-        let reader = ClaimReader { task: &task, prompt: &prompt, promises: &PROMISES };
+        let reader = ClaimReader { task: &task, prompt: &self.prompt, promises: DEFAULT_PROMISES };
         let claim = reader.read(&finished.message).or(ticked);
-        let questions = read_escalations(&finished.message, &prompt);
+        let questions = read_escalations(&finished.message, &self.prompt);
         let error = if ended.exit.success() || !questions.is_empty() {
             None
         } else {
@@ -379,14 +376,16 @@ pub fn command_line(command: CommandText) -> Result<CommandLine, process::ParseE
 struct AgentSink {
     sender: SyncSender<Input>,
     parser: Box<dyn StreamParser>,
-    transcript: Transcript,
+    transcript: Option<Transcript>,
     started: Instant,
 }
 
 impl Sink for AgentSink {
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
         // The transcript is for people to look at later; a full disk shows at the next append.
-        drop(self.transcript.write(self.started.elapsed().into(), stream, bytes));
+        if let Some(transcript) = &mut self.transcript {
+            drop(transcript.write(self.started.elapsed().into(), stream, bytes));
+        }
         let events = self.parser.push(stream, bytes);
         if !events.is_empty() {
             drop(self.sender.send(Input::Agent(events)));
@@ -394,7 +393,7 @@ impl Sink for AgentSink {
     }
 
     fn ended(&mut self, ended: Ended) {
-        drop(self.transcript.flush());
+        drop(self.transcript.take().map(Transcript::finish));
         drop(self.sender.send(Input::AgentEnded { ended, finished: self.parser.finish() }));
     }
 }

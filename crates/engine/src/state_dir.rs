@@ -47,6 +47,11 @@ impl StateDir {
         self.root.join("backlog.lock")
     }
 
+    /// Held by the engine whose agents work in this directory.
+    pub fn workspace_lock(&self) -> PathBuf {
+        self.root.join("workspace.lock")
+    }
+
     pub fn loop_dir(&self, id: LoopId) -> PathBuf {
         self.root.join("loops").join(id.to_string())
     }

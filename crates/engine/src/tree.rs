@@ -139,7 +139,9 @@ impl Engine<'_> {
         carried: Option<&str>,
         base: Option<&str>,
     ) -> Result<Option<String>, EngineError> {
-        let (Some(git), Some(kept), Some(base)) = (&self.git, carried, base) else { return Ok(None) };
+        let (Some(git), Some(kept)) = (&self.git, carried) else { return Ok(None) };
+        // Before the first commit there is nothing to move it onto.
+        let Some(base) = base else { return Ok(Some(kept.to_owned())) };
         let moved = git.move_work(kept, base)?;
         if moved.is_none() {
             let message = format!(
@@ -215,7 +217,7 @@ impl Engine<'_> {
                 flags.extend(self.put_back_leftovers(git, &status, iteration)?);
                 flags.extend(self.flag_changes(git, &open, &status.staged)?);
                 let changed: Vec<String> = status.staged.iter().map(|entry| entry.path.clone()).collect();
-                (changed, digest_of(&open, &status.staged))
+                (changed, digest_of(&status.staged))
             }
         };
         let changed_total = match &self.git {
@@ -284,7 +286,8 @@ impl Engine<'_> {
             let existed = entry.change != Change::Added;
             if existed && named.contains(entry.path.as_str()) && !is_test_path(&entry.path) {
                 flags.push(flag(FlagKind::CheckTouched, &entry.path, ""));
-            } else if self.watched.protected.is_match(&entry.path) {
+            } else if self.watched.protected.is_match(&entry.path) && (existed || !is_test_path(&entry.path))
+            {
                 flags.push(flag(FlagKind::ProtectedPath, &entry.path, change_name(entry.change)));
             }
         }
@@ -587,9 +590,8 @@ fn change_name(change: Change) -> &'static str {
     }
 }
 
-fn digest_of(open: &OpenIteration, staged: &[Entry]) -> String {
+fn digest_of(staged: &[Entry]) -> String {
     let mut hash = Sha256::new();
-    hash.update(open.base.as_deref().unwrap_or_default());
     for entry in staged {
         hash.update(format!(
             "\0{}\0{}\0{}",

@@ -11,7 +11,8 @@ impl Git {
     /// Kept work as if it had been done on `onto`: the same commit if it was, a merged one if git
     /// can merge it, nothing if the two conflict. Only objects are written.
     pub fn move_work(&self, kept: &str, onto: &str) -> Result<Option<String>, GitError> {
-        let parent = self.line(&["rev-parse", "--verify", &format!("{kept}^1")])?;
+        // Kept before the first commit: nothing tells what it was done on.
+        let Some(parent) = self.resolve(&format!("{kept}^1"))? else { return Ok(None) };
         if parent == onto {
             return Ok(Some(kept.to_owned()));
         }
