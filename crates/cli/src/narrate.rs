@@ -117,7 +117,7 @@ impl Narrator {
         }
     }
 
-    fn heading(&mut self, state: &Loop, iteration: u32, task: &TaskId, attempt: u32) {
+    fn heading(&mut self, state: &Loop, task: &TaskId, attempt: u32) {
         let style = self.style;
         let entry = state.task(task);
         let title = entry.map_or("", |entry| entry.spec.title.as_str());
@@ -125,7 +125,7 @@ impl Narrator {
         let mut text = format!(
             "\n{} {}  {}",
             style.cyan("▶"),
-            style.bold(&format!("Iteration {iteration}{limit}")),
+            style.bold(&format!("Iteration {}{limit}", state.run.iterations)),
             style.bold(task.as_str())
         );
         if title != task.as_str() {
@@ -328,9 +328,9 @@ impl Observer for Narrator {
             Event::BacklogBroken { message } => {
                 self.line(&self.style.red(&format!("! the backlog cannot be read: {}", harmless(message))));
             }
-            Event::IterationStarted { iteration, task, attempt, .. } => {
+            Event::IterationStarted { task, attempt, .. } => {
                 self.iteration_started = Some(envelope.at);
-                self.heading(state, *iteration, task, *attempt);
+                self.heading(state, task, *attempt);
             }
             Event::AgentEnded { duration: took, flags, ended_processes, .. } => {
                 self.line(&self.style.dim(&format!("  agent ended after {}", duration(*took))));

@@ -236,8 +236,9 @@ impl<'a> Engine<'a> {
             });
         }
         self.look_at_repository()?;
-        self.recover()?;
+        let ended = self.sweep()?;
         self.start_run()?;
+        self.recover(ended)?;
         self.guard_repository()?;
         self.read_backlog()?;
         self.flush()

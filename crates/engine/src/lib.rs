@@ -5,6 +5,7 @@
 //! asking people is the surfaces' business: they watch as [`Observer`]s.
 
 pub mod backlog_file;
+mod check_files;
 pub mod clock;
 mod crash;
 mod engine;

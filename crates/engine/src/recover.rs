@@ -15,15 +15,21 @@ use crate::error::EngineError;
 use crate::tree::ITERATION_TRAILER;
 
 impl Engine<'_> {
-    pub(crate) fn recover(&mut self) -> Result<(), EngineError> {
+    /// Ends what an engine before us left running, and removes the locks it left behind.
+    pub(crate) fn sweep(&mut self) -> Result<u32, EngineError> {
         if self.journal.state.seq == 0 {
-            return Ok(());
+            return Ok(0);
         }
         let ended = process::end_marked("WIGGUM_LOOP_ID", &self.journal.id.to_string());
         crash::point("ended marked");
         if let Some(git) = &self.git {
             git.clear_dead_lock()?;
         }
+        Ok(ended)
+    }
+
+    /// Settles an iteration that was under way when the engine before us ended.
+    pub(crate) fn recover(&mut self, ended: u32) -> Result<(), EngineError> {
         let Some(open) = self.journal.state.open.clone() else { return Ok(()) };
         match open.stage {
             Stage::Agent => {

@@ -1,6 +1,6 @@
 //! What an attempt does to the work tree: taken as one tree, looked at, landed or kept aside.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
@@ -15,6 +15,7 @@ use wiggum_core::weaken::{TestFile, is_test_path, weakened};
 use wiggum_workspace::git::{Change, CommitOutcome, Entry, Git, Guardian, PutBack, Source, Status};
 
 use crate::backlog_file::BacklogError;
+use crate::check_files::{CheckFile, check_files};
 use crate::crash;
 use crate::engine::{Engine, Settings};
 use crate::error::{EngineError, chain};
@@ -284,8 +285,11 @@ impl Engine<'_> {
         let mut flags = Vec::new();
         for entry in staged {
             let existed = entry.change != Change::Added;
-            if existed && named.contains(entry.path.as_str()) && !is_test_path(&entry.path) {
+            let part = named.get(entry.path.as_str()).filter(|_| existed && !is_test_path(&entry.path));
+            if part == Some(&CheckFile::Run) {
                 flags.push(flag(FlagKind::CheckTouched, &entry.path, ""));
+            } else if part == Some(&CheckFile::Named) {
+                flags.push(flag(FlagKind::ProtectedPath, &entry.path, "a check names it"));
             } else if self.watched.protected.is_match(&entry.path) && (existed || !is_test_path(&entry.path))
             {
                 flags.push(flag(FlagKind::ProtectedPath, &entry.path, change_name(entry.change)));
@@ -295,19 +299,10 @@ impl Engine<'_> {
         Ok(flags)
     }
 
-    fn files_named_by_checks(&self, open: &OpenIteration) -> HashSet<String> {
-        let Some(entry) = self.journal.state.task(&open.task) else { return HashSet::new() };
-        checks_for(&self.journal.state.policy, &entry.spec)
-            .iter()
-            .flat_map(|check| {
-                check
-                    .command
-                    .split(|c: char| c.is_whitespace() || "'\"`;|&()<>=".contains(c))
-                    .map(|word| word.strip_prefix("./").unwrap_or(word).to_owned())
-                    .collect::<Vec<_>>()
-            })
-            .filter(|word| !word.is_empty())
-            .collect()
+    fn files_named_by_checks(&self, open: &OpenIteration) -> HashMap<String, CheckFile> {
+        let Some(entry) = self.journal.state.task(&open.task) else { return HashMap::new() };
+        let checks = checks_for(&self.journal.state.policy, &entry.spec);
+        checks.iter().flat_map(|check| check_files(&check.command)).collect()
     }
 
     fn weakened_tests(&self, git: &Git, staged: &[Entry]) -> Result<Vec<Flag>, EngineError> {

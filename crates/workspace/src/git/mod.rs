@@ -182,6 +182,11 @@ impl Git {
     pub fn save_index(&self, to: &Path) -> Result<(), GitError> {
         let index = self.index_path();
         let on_target = |source| GitError::File { path: to.to_owned(), source };
+        if !index.exists() {
+            // A new repository has none before the first file is added.
+            self.run(&["read-tree", "--empty"])?;
+        }
+        to.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(on_target)?;
         remove_if_there(to).map_err(on_target)?;
         link_or_copy(&index, to).map_err(on_target)
     }
