@@ -1,0 +1,156 @@
+//! Reads a configuration file: every key that is fine becomes a setting, everything else a problem
+//! with its line and column.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::keys::{self, KEYS, Key, SECTIONS, Settable};
+use super::problem::{distance, nearest};
+use super::read::{Fault, read};
+use super::value::{Complaint, Value};
+use super::{ConfigSource, Layer, Place, Setting};
+
+pub(super) fn layer(path: &Path, text: &str, source: impl Fn(PathBuf, usize) -> ConfigSource) -> Layer {
+    let (document, syntax_errors) = DeTable::parse_recoverable(text);
+    let mut walk = Walk::default();
+    walk.document(document.get_ref());
+
+    let line_of = |byte: usize| text.get(..byte).unwrap_or(text).matches('\n').count() + 1;
+    let place = |span: &Range<usize>| Place::in_file(path.to_owned(), text, span.start);
+    // What the parser makes of a broken line is a guess: only its first complaint is worth reading.
+    let mut broken_lines = BTreeSet::new();
+    let mut faults: Vec<Fault> = Vec::new();
+    for error in syntax_errors {
+        let span = error.span().unwrap_or(0..0);
+        if broken_lines.insert(line_of(span.start)) {
+            faults.push((span, Complaint::new(error.message())));
+        }
+    }
+    faults.extend(walk.faults.into_iter().filter(|(span, _)| !broken_lines.contains(&line_of(span.start))));
+    faults.sort_by_key(|(span, _)| span.start);
+
+    let mut layer = Layer::default();
+    for (span, complaint) in faults {
+        layer.refuse(place(&span), complaint);
+    }
+    walk.found.sort_by_key(|(_, _, span)| span.start);
+    for (key, value, span) in walk.found {
+        let source = source(path.to_owned(), line_of(span.start));
+        layer.settings.push(Setting { key, value, place: place(&span), source });
+    }
+    layer
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Walk {
+    found: Vec<(&'static Key, Value, Range<usize>)>,
+    faults: Vec<Fault>,
+}
+
+impl Walk {
+    fn document(&mut self, document: &DeTable<'_>) {
+        for (name, value) in document {
+            let is_section = |(section, _): &&(&str, &str)| !section.is_empty() && *section == name.get_ref();
+            match SECTIONS.iter().find(is_section) {
+                Some((section, _)) => self.section(section, name, value),
+                None => self.entry("", name, value),
+            }
+        }
+    }
+
+    fn section(&mut self, section: &str, name: &Spanned<impl AsRef<str>>, value: &Spanned<DeValue<'_>>) {
+        match value.get_ref().as_table() {
+            Some(table) => table.iter().for_each(|(name, value)| self.entry(section, name, value)),
+            None => {
+                let complaint = Complaint::new(format!("`{section}` is a section"));
+                let example = keys::of_section(section).find(|key| key.settable == Settable::Everywhere);
+                let key = example.map_or("key", Key::name);
+                self.faults
+                    .push((name.span(), complaint.hint(format!("write [{section}] and {key} = … below it"))));
+            }
+        }
+    }
+
+    fn entry(&mut self, section: &str, name: &Spanned<impl AsRef<str>>, value: &Spanned<DeValue<'_>>) {
+        let word = name.get_ref().as_ref();
+        let Some(key) = keys::of_section(section).find(|key| key.name() == word) else {
+            return self.faults.push((name.span(), unknown(section, word, value.get_ref())));
+        };
+        match key.settable {
+            Settable::PerRun => self.faults.push((name.span(), per_run(key))),
+            Settable::Everywhere => match read(key.shape, value) {
+                Ok(value) => self.found.push((key, value, name.span())),
+                Err(faults) => self.faults.extend(faults.into_iter().map(|fault| about(key, fault))),
+            },
+        }
+    }
+}
+
+fn about(key: &Key, (span, complaint): Fault) -> Fault {
+    (span, Complaint { message: format!("`{}`: {}", key.path, complaint.message), ..complaint })
+}
+
+fn per_run(key: &Key) -> Complaint {
+    let flag = key.flag.unwrap_or_default();
+    let variable = key.variables().next().unwrap_or_default();
+    Complaint::new(format!("`{}` is decided for each run, not in a file", key.path))
+        .hint(format!("use {flag} or {variable}"))
+}
+
+fn unknown(section: &str, word: &str, value: &DeValue<'_>) -> Complaint {
+    let is_table = match value {
+        DeValue::Table(_) => true,
+        DeValue::Array(elements) => elements.iter().any(|element| element.get_ref().is_table()),
+        DeValue::String(_)
+        | DeValue::Integer(_)
+        | DeValue::Float(_)
+        | DeValue::Boolean(_)
+        | DeValue::Datetime(_) => false,
+    };
+    match (section, is_table) {
+        ("", true) if word == "loops" => Complaint::new("`[[loops]]` is not available yet")
+            .hint("one file describes one loop: its keys are set at the top and in the sections"),
+        ("", true) => unknown_section(word),
+        ("", false) => with_hint(Complaint::new(format!("unknown key `{word}`")), section, word),
+        (_, _) => with_hint(Complaint::new(format!("unknown key `{section}.{word}`")), section, word),
+    }
+}
+
+fn unknown_section(word: &str) -> Complaint {
+    let sections = || SECTIONS.iter().map(|(section, _)| *section).filter(|section| !section.is_empty());
+    let complaint = Complaint::new(format!("unknown section `[{word}]`"));
+    match nearest(word, sections()) {
+        Some(section) => complaint.hint(format!("did you mean `[{section}]`?")),
+        None => complaint.hint(format!("the sections are {}", sections().collect::<Vec<_>>().join(", "))),
+    }
+}
+
+/// Adds what was most likely meant: a key of this section, or one of another that is spelled almost
+/// so, or what there is to choose from. Keys are also known by the names of their flags.
+fn with_hint(complaint: Complaint, section: &str, word: &str) -> Complaint {
+    let here = || keys::of_section(section).filter(|key| key.settable == Settable::Everywhere);
+    let spellings = |key: &'static Key| [key.name(), key.flag.unwrap_or_default().trim_start_matches('-')];
+    let known = here().flat_map(spellings).filter(|spelling| !spelling.is_empty());
+    if let Some(spelling) = nearest(word, known) {
+        let meant = here().find(|key| spellings(key).contains(&spelling)).map_or(spelling, Key::name);
+        return complaint.hint(format!("did you mean `{meant}`?"));
+    }
+    let plain = |spelling: &str| spelling.replace('-', "_");
+    let near = |spelling: &str| distance(&plain(word), &plain(spelling)) <= 1;
+    if let Some(key) = KEYS.iter().find(|key| spellings(key).into_iter().any(near)) {
+        return complaint.hint(match key.section() {
+            "" => format!("did you mean `{}` at the top of the file?", key.name()),
+            section => format!("did you mean `{}` in `[{section}]`?", key.name()),
+        });
+    }
+    let names: Vec<_> = here().map(Key::name).collect();
+    complaint.hint(match section {
+        "" => format!("the keys outside of sections are {}", names.join(", ")),
+        section => format!("the keys of `[{section}]` are {}", names.join(", ")),
+    })
+}

@@ -1,0 +1,215 @@
+//! What is generated from the table of keys: the commented `wiggum.toml` of `wiggum init`, the
+//! documentation, and the JSON Schema.
+
+use serde_json::{Map, json};
+
+use super::keys::{self, KEYS, Key, SECTIONS, Settable};
+use super::value::{Shape, Value, Zero};
+
+/// A key that the generated file sets, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Preset {
+    pub(crate) key: &'static str,
+    pub(crate) value: Value,
+    pub(crate) because: String,
+}
+
+/// A `wiggum.toml` with every key explained, all commented out but the presets.
+pub(crate) fn commented_toml(presets: &[Preset]) -> String {
+    let mut text = String::from(
+        "# Configuration of wiggum. Lines that begin with \"#\" and a key show its default or an example:\n\
+         # remove the \"#\" to set it. `wiggum config show` tells what is in force, and where it comes from.\n",
+    );
+    for (section, about) in SECTIONS {
+        let title = if section.is_empty() { String::new() } else { format!("\n[{section}]") };
+        text.push_str(&format!("{title}\n# {about}\n"));
+        for key in in_files(section) {
+            text.push_str(&commented_key(key, presets.iter().find(|preset| preset.key == key.path)));
+        }
+    }
+    text
+}
+
+fn commented_key(key: &Key, preset: Option<&Preset>) -> String {
+    let mut text = String::from("\n");
+    for line in wrapped(key.help, 98) {
+        text.push_str(&format!("# {line}\n"));
+    }
+    match preset {
+        Some(Preset { value, because, .. }) => {
+            text.push_str(&format!("# ({because})\n{} = {value}\n", key.name()));
+        }
+        None => text.push_str(&format!("#{} = {}\n", key.name(), shown(key))),
+    }
+    text
+}
+
+/// The default as it is written in a file, or the example where the default is nothing.
+fn shown(key: &Key) -> String {
+    let default = key.default();
+    match key.example {
+        Some(example) if default.is_empty() => example.to_owned(),
+        Some(_) | None => default.to_string(),
+    }
+}
+
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().filter(|line| line.is_empty() || line.len() + 1 + word.len() <= width);
+        match line {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) => line.push_str(&format!(" {word}")),
+            None => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// `docs/configuration.md`.
+pub(crate) fn configuration_markdown() -> String {
+    let mut text = String::from(MARKDOWN_HEAD);
+    for (section, about) in SECTIONS {
+        let title = if section.is_empty() { "At the top".to_owned() } else { format!("`[{section}]`") };
+        text.push_str(&format!(
+            "\n## {title}\n\n{about}\n\n| key | value | default | meaning |\n|---|---|---|---|\n"
+        ));
+        for key in in_files(section) {
+            text.push_str(&markdown_row(key));
+        }
+    }
+    text.push_str(
+        "\n## Flags and variables\n\nEmpty variables count as not set. Where several are set, the one further right \
+         wins. A list or table is written\nas in TOML: `WIGGUM_VERIFY='[\"cargo test\", \"cargo clippy\"]'`.\n\n\
+         | key | flag of `wiggum run` | variables |\n|---|---|---|\n",
+    );
+    for key in KEYS {
+        let flag = key.flag.map_or(String::new(), |flag| format!("`{flag}`"));
+        let variables: Vec<_> = key.variables().map(|name| format!("`{name}`")).collect();
+        text.push_str(&format!("| `{}` | {flag} | {} |\n", key.path, variables.join(", ")));
+    }
+    text.push_str("\nOnly by flag or variable, for one run:\n\n");
+    for key in KEYS.iter().filter(|key| key.settable == Settable::PerRun) {
+        text.push_str(&format!("- `{}`: {}\n", key.path, key.help));
+    }
+    text
+}
+
+const MARKDOWN_HEAD: &str = "\
+# Configuration
+
+<!-- Generated from the table of keys; do not edit. -->
+
+Nothing has to be configured: `wiggum run --agent-command '…'` is enough. What you do not want to repeat goes into
+`wiggum.toml` in the workspace; `wiggum init` writes one with every key explained.
+
+Later wins:
+
+1. built-in defaults
+2. `~/.config/wiggum/config.toml` (or below `$XDG_CONFIG_HOME`)
+3. `wiggum.toml` in the workspace
+4. environment variables
+5. flags
+
+`wiggum config show` says for every key what is in force and where it was set, with file and line. A value replaces the
+one of an earlier layer as a whole, lists and tables too. Unknown keys and values that make no sense are refused, all at
+once, with their place.
+
+Durations are written `\"45s\"`, `\"90m\"`, `\"1h30m\"` or `\"500ms\"`; a bare number is seconds. Paths in files are relative to the
+workspace, those of flags and variables to the current directory; `~/` in a file is your home directory.
+";
+
+fn markdown_row(key: &Key) -> String {
+    let default = key.default();
+    let default = if default.is_empty() { "none".to_owned() } else { format!("`{default}`") };
+    let help = escaped(key.help);
+    format!("| `{}` | {} | {} | {help} |\n", key.name(), escaped(&value_words(key.shape)), escaped(&default))
+}
+
+fn value_words(shape: Shape) -> String {
+    match shape {
+        Shape::Name => "name".to_owned(),
+        Shape::Path => "path".to_owned(),
+        Shape::Command => "command".to_owned(),
+        Shape::Commands => "command or list".to_owned(),
+        Shape::Globs => "list of patterns".to_owned(),
+        Shape::Count(_) => "number".to_owned(),
+        Shape::Duration(_) => "duration".to_owned(),
+        Shape::Switch => "`true`, `false`".to_owned(),
+        Shape::Choice(words) => {
+            words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", ")
+        }
+        Shape::Variables => "table of texts".to_owned(),
+    }
+}
+
+fn escaped(cell: &str) -> String {
+    cell.replace('|', "\\|")
+}
+
+/// The JSON Schema of `wiggum.toml`.
+pub(crate) fn config_schema() -> serde_json::Value {
+    let mut properties = Map::new();
+    for (section, about) in SECTIONS {
+        let keys: Map<_, _> = in_files(section).map(|key| (key.name().to_owned(), key_schema(key))).collect();
+        if section.is_empty() {
+            properties.extend(keys);
+        } else {
+            let schema = json!({
+                "type": "object",
+                "description": about,
+                "properties": keys,
+                "additionalProperties": false,
+            });
+            properties.insert((*section).to_owned(), schema);
+        }
+    }
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "wiggum.toml",
+        "description": "Configuration of a wiggum loop.",
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": false,
+    })
+}
+
+fn key_schema(key: &Key) -> serde_json::Value {
+    let mut schema = shape_schema(key.shape);
+    schema.insert("description".to_owned(), key.help.into());
+    let default = key.default();
+    if default != Value::None {
+        schema.insert("default".to_owned(), default.into());
+    }
+    schema.into()
+}
+
+fn shape_schema(shape: Shape) -> Map<String, serde_json::Value> {
+    // At least one character that is not white space.
+    let text = json!({ "type": "string", "pattern": "\\S" });
+    let least = |zero: Zero| match zero {
+        Zero::Number | Zero::NoLimit => 0,
+        Zero::Refused => 1,
+    };
+    let schema = match shape {
+        Shape::Name => json!({ "type": "string", "pattern": "^[^\\s./\\\\][^\\s/\\\\]{0,63}$" }),
+        Shape::Path | Shape::Command => text,
+        Shape::Commands | Shape::Globs => json!({ "anyOf": [text, { "type": "array", "items": text }] }),
+        Shape::Count(zero) => json!({ "type": "integer", "minimum": least(zero), "maximum": u32::MAX }),
+        Shape::Duration(zero) => json!({ "anyOf": [
+            { "type": "string", "pattern": "^\\s*([0-9]+\\s*[a-z]*\\s*)+$" },
+            { "type": "integer", "minimum": least(zero), "maximum": u32::MAX },
+        ] }),
+        Shape::Switch => json!({ "type": "boolean" }),
+        Shape::Choice(words) => json!({ "type": "string", "enum": words }),
+        Shape::Variables => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
+    };
+    match schema {
+        serde_json::Value::Object(schema) => schema,
+        other => unreachable!("{other} is written above as an object"),
+    }
+}
+
+fn in_files(section: &str) -> impl Iterator<Item = &'static Key> {
+    keys::of_section(section).filter(|key| key.settable == Settable::Everywhere)
+}

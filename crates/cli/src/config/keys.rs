@@ -1,0 +1,390 @@
+//! The table of all keys: the one place where a key, its shape, its other names and its meaning
+//! are written down. Reading, `config show`, the generated `wiggum.toml`, the documentation and
+//! the JSON Schema all come from it. Defaults are not in it: they are those of `Config::default`,
+//! which takes them from [`wiggum_core::policy`].
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use wiggum_agents::PromptVia;
+
+use super::Config;
+use super::value::{Shape, Value, Zero};
+
+/// One thing that can be configured.
+#[derive(Debug)]
+pub(crate) struct Key {
+    /// The section and the name in it, as in `limits.iterations`; without a section for the few
+    /// at the top.
+    pub(crate) path: &'static str,
+    pub(crate) shape: Shape,
+    pub(crate) settable: Settable,
+    /// The flag of `wiggum run` that sets it.
+    pub(crate) flag: Option<&'static str>,
+    /// Environment variables besides [`Key::variable`], the weakest first.
+    pub(crate) other_variables: &'static [&'static str],
+    pub(crate) help: &'static str,
+    /// What the generated file shows where there is no default to show, as it is written in TOML.
+    pub(crate) example: Option<&'static str>,
+    pub(super) get: fn(&Config) -> Value,
+    pub(super) set: fn(&mut Config, Value),
+}
+
+/// Where a key may be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Settable {
+    Everywhere,
+    /// A matter of one run: by flag and environment, not by file.
+    PerRun,
+}
+
+/// What a section is about; the order is that of the generated file. The first has no name.
+pub(crate) const SECTIONS: &[(&str, &str)] = &[
+    ("", "What is worked on."),
+    ("agent", "Who does the work."),
+    ("limits", "When a run ends although there is work left."),
+    ("retry", "What happens after a failed attempt."),
+    ("checks", "How a claim is checked before a task counts as done."),
+    ("protect", "What an agent should leave alone."),
+    ("people", "How questions to a person are handled."),
+];
+
+const ON_TOUCH: Shape = Shape::Choice(&["warn", "refuse", "ask"]);
+
+pub(crate) const KEYS: &[Key] = &[
+    Key {
+        path: "backlog",
+        flag: Some("BACKLOG"),
+        help: "The file with the tasks. Found automatically if missing.",
+        example: Some("\"PRD.json\""),
+        get: |config| optional_path(config.backlog.as_ref()),
+        set: |config, value| config.backlog = value.optional_text().map(Into::into),
+        ..Key::of(Shape::Path)
+    },
+    Key {
+        path: "name",
+        flag: Some("--name"),
+        help: "Tells several loops over the same backlog apart.",
+        get: |config| Value::Text(config.name.clone()),
+        set: |config, value| config.name = value.text(),
+        ..Key::of(Shape::Name)
+    },
+    Key {
+        path: "prompt",
+        flag: Some("--prompt"),
+        help: "Your instructions to the agent, put before every task. PROMPT.md is taken if it is there, \
+               else built-in ones.",
+        example: Some("\"PROMPT.md\""),
+        get: |config| optional_path(config.prompt.as_ref()),
+        set: |config, value| config.prompt = value.optional_text().map(Into::into),
+        ..Key::of(Shape::Path)
+    },
+    Key {
+        path: "headless",
+        settable: Settable::PerRun,
+        flag: Some("--headless"),
+        help: "Nobody is there to ask: tasks with a question are parked and the run goes on with others.",
+        get: |config| Value::Switch(config.headless),
+        set: |config, value| config.headless = value.switch(),
+        ..Key::of(Shape::Switch)
+    },
+    Key {
+        path: "allow_dirty",
+        settable: Settable::PerRun,
+        flag: Some("--allow-dirty"),
+        help: "Start although there are uncommitted changes: they are set aside and put back at the end.",
+        get: |config| Value::Switch(config.allow_dirty),
+        set: |config, value| config.allow_dirty = value.switch(),
+        ..Key::of(Shape::Switch)
+    },
+    Key {
+        path: "agent.name",
+        settable: Settable::PerRun,
+        flag: Some("--agent"),
+        other_variables: &["WIGGUM_AGENT"],
+        help: "The agent to use, by name.",
+        get: |config| optional_text(config.agent.name.as_ref()),
+        set: |config, value| config.agent.name = value.optional_text(),
+        ..Key::of(Shape::Name)
+    },
+    Key {
+        path: "agent.command",
+        flag: Some("--agent-command"),
+        help: "Any command that works on one task in the current directory: it is given the prompt, and what it \
+               prints is its message.",
+        example: Some("\"claude -p --dangerously-skip-permissions\""),
+        get: |config| optional_text(config.agent.command.as_ref()),
+        set: |config, value| config.agent.command = value.optional_text(),
+        ..Key::of(Shape::Command)
+    },
+    Key {
+        path: "agent.prompt_via",
+        help: "How the command gets the prompt: on its standard input, as its last argument, or as a file whose \
+               path is its last argument.",
+        get: |config| Value::Text(prompt_via_word(config.agent.prompt_via).to_owned()),
+        set: |config, value| config.agent.prompt_via = prompt_via(&value.text()),
+        ..Key::of(Shape::Choice(&["stdin", "argument", "file"]))
+    },
+    Key {
+        path: "agent.timeout",
+        flag: Some("--agent-timeout"),
+        help: "How long the agent may work on one attempt. 0 is no limit.",
+        example: Some("\"30m\""),
+        get: |config| config.policy.limits.agent_timeout.map_or(Value::None, Value::Duration),
+        set: |config, value| config.policy.limits.agent_timeout = value.optional_duration(),
+        ..Key::of(Shape::Duration(Zero::NoLimit))
+    },
+    Key {
+        path: "agent.env",
+        help: "Environment variables for the agent, on top of your own.",
+        example: Some("{ KEY = \"value\" }"),
+        get: |config| Value::Variables(config.agent.env.clone()),
+        set: |config, value| config.agent.env = value.variables(),
+        ..Key::of(Shape::Variables)
+    },
+    Key {
+        path: "agent.scenario",
+        flag: Some("--scenario"),
+        other_variables: &["WIGGUM_SCENARIO"],
+        help: "A file of steps that the built-in scripted agent plays instead of a command, for demos and tests.",
+        example: Some("\"demo.toml\""),
+        get: |config| optional_path(config.agent.scenario.as_ref()),
+        set: |config, value| config.agent.scenario = value.optional_text().map(Into::into),
+        ..Key::of(Shape::Path)
+    },
+    Key {
+        path: "limits.iterations",
+        flag: Some("--max-iterations"),
+        other_variables: &["MAX_ITERATIONS", "WIGGUM_MAX_ITERATIONS"],
+        help: "Iterations in one run. 0 is no limit.",
+        get: |config| config.policy.limits.iterations.map_or(Value::None, Value::Count),
+        set: |config, value| config.policy.limits.iterations = value.optional_count(),
+        ..Key::of(Shape::Count(Zero::NoLimit))
+    },
+    Key {
+        path: "limits.duration",
+        flag: Some("--max-duration"),
+        other_variables: &["WIGGUM_MAX_DURATION"],
+        help: "How long one run may take. 0 is no limit.",
+        example: Some("\"2h\""),
+        get: |config| config.policy.limits.duration.map_or(Value::None, Value::Duration),
+        set: |config, value| config.policy.limits.duration = value.optional_duration(),
+        ..Key::of(Shape::Duration(Zero::NoLimit))
+    },
+    Key {
+        path: "limits.consecutive_errors",
+        help: "Errors in a row, over all tasks, that end the run. 0 is never.",
+        get: |config| Value::Count(config.policy.limits.consecutive_errors),
+        set: |config, value| config.policy.limits.consecutive_errors = value.count(),
+        ..Key::of(Shape::Count(Zero::Number))
+    },
+    Key {
+        path: "limits.no_progress",
+        help: "Iterations in a row that neither complete a task nor change a file, and so end the run. 0 is never.",
+        get: |config| Value::Count(config.policy.limits.no_progress),
+        set: |config, value| config.policy.limits.no_progress = value.count(),
+        ..Key::of(Shape::Count(Zero::Number))
+    },
+    Key {
+        path: "limits.stuck_threshold",
+        other_variables: &["STUCK_THRESHOLD"],
+        help: "The same error this many times in a row on one task becomes a question to a person. 0 is never.",
+        get: |config| Value::Count(config.policy.limits.stuck_threshold),
+        set: |config, value| config.policy.limits.stuck_threshold = value.count(),
+        ..Key::of(Shape::Count(Zero::Number))
+    },
+    Key {
+        path: "limits.max_tasks",
+        help: "How many tasks the backlog may hold before tasks added by a running loop are refused.",
+        get: |config| Value::Count(config.policy.limits.max_tasks),
+        set: |config, value| config.policy.limits.max_tasks = value.count(),
+        ..Key::of(Shape::Count(Zero::Refused))
+    },
+    Key {
+        path: "retry.max_retries",
+        flag: Some("--max-retries"),
+        other_variables: &["WIGGUM_MAX_RETRIES"],
+        help: "Attempts after the first before a task is failed; a task may say its own number.",
+        get: |config| Value::Count(config.policy.retry.max_retries),
+        set: |config, value| config.policy.retry.max_retries = value.count(),
+        ..Key::of(Shape::Count(Zero::Number))
+    },
+    Key {
+        path: "retry.backoff",
+        help: "Wait after an error before the same task is tried again; doubles each time.",
+        get: |config| Value::Duration(config.policy.retry.backoff),
+        set: |config, value| config.policy.retry.backoff = value.duration(),
+        ..Key::of(Shape::Duration(Zero::Number))
+    },
+    Key {
+        path: "retry.backoff_max",
+        help: "The longest such wait.",
+        get: |config| Value::Duration(config.policy.retry.backoff_max),
+        set: |config, value| config.policy.retry.backoff_max = value.duration(),
+        ..Key::of(Shape::Duration(Zero::Number))
+    },
+    Key {
+        path: "retry.from",
+        help: "What the next attempt at a task starts from: the work of the last one, or a clean tree.",
+        get: |config| word(&config.policy.retry.from),
+        set: |config, value| config.policy.retry.from = meaning(value),
+        ..Key::of(Shape::Choice(&["work", "clean"]))
+    },
+    Key {
+        path: "retry.clean_after",
+        help: "With from = \"work\": start clean after this many failed attempts. 0 is never.",
+        example: Some("2"),
+        get: |config| config.policy.retry.clean_after.map_or(Value::None, Value::Count),
+        set: |config, value| config.policy.retry.clean_after = value.optional_count(),
+        ..Key::of(Shape::Count(Zero::NoLimit))
+    },
+    Key {
+        path: "checks.verify",
+        flag: Some("--verify"),
+        other_variables: &["WIGGUM_VERIFY"],
+        help: "The command, or list of commands, that must exit 0 for every task. Without any, completed tasks \
+               are marked unverified.",
+        example: Some("[\"cargo test\"]"),
+        get: |config| Value::List(config.policy.checks.verify.clone()),
+        set: |config, value| config.policy.checks.verify = value.list(),
+        ..Key::of(Shape::Commands)
+    },
+    Key {
+        path: "checks.timeout",
+        help: "How long one check may run. 0 is no limit.",
+        get: |config| config.policy.checks.timeout.map_or(Value::None, Value::Duration),
+        set: |config, value| config.policy.checks.timeout = value.optional_duration(),
+        ..Key::of(Shape::Duration(Zero::NoLimit))
+    },
+    Key {
+        path: "checks.complete_without_claim",
+        flag: Some("--complete-without-claim"),
+        other_variables: &["WIGGUM_COMPLETE_WITHOUT_CLAIM"],
+        help: "Complete a task whose checks are all green even though the agent did not say it is done.",
+        get: |config| Value::Switch(config.policy.checks.complete_without_claim),
+        set: |config, value| config.policy.checks.complete_without_claim = value.switch(),
+        ..Key::of(Shape::Switch)
+    },
+    Key {
+        path: "protect.paths",
+        help: "Patterns, relative to the workspace, of files that an agent should not change.",
+        get: |config| Value::List(config.policy.protect.paths.clone()),
+        set: |config, value| config.policy.protect.paths = value.list(),
+        ..Key::of(Shape::Globs)
+    },
+    Key {
+        path: "protect.on_touch",
+        help: "When such a file was changed: accept with a warning, refuse the attempt, or ask a person.",
+        get: |config| word(&config.policy.protect.on_touch),
+        set: |config, value| config.policy.protect.on_touch = meaning(value),
+        ..Key::of(ON_TOUCH)
+    },
+    Key {
+        path: "protect.on_check_touch",
+        help: "When a file was changed that a check's own command names, as in `sh verify.sh`.",
+        get: |config| word(&config.policy.protect.on_check_touch),
+        set: |config, value| config.policy.protect.on_check_touch = meaning(value),
+        ..Key::of(ON_TOUCH)
+    },
+    Key {
+        path: "protect.on_weakened_tests",
+        help: "When tests were deleted or skipped, or assertions removed.",
+        get: |config| word(&config.policy.protect.on_weakened_tests),
+        set: |config, value| config.policy.protect.on_weakened_tests = meaning(value),
+        ..Key::of(ON_TOUCH)
+    },
+    Key {
+        path: "people.wait",
+        help: "How long a question holds up the loop while other tasks could run.",
+        get: |config| Value::Duration(config.policy.people.wait),
+        set: |config, value| config.policy.people.wait = value.duration(),
+        ..Key::of(Shape::Duration(Zero::Number))
+    },
+];
+
+impl Key {
+    /// What most keys have in common; a key says the rest.
+    const fn of(shape: Shape) -> Self {
+        Self {
+            path: "",
+            shape,
+            settable: Settable::Everywhere,
+            flag: None,
+            other_variables: &[],
+            help: "",
+            example: None,
+            get: |_| Value::None,
+            set: |_, _| {},
+        }
+    }
+
+    /// `limits` of `limits.iterations`; empty at the top.
+    pub(crate) fn section(&self) -> &'static str {
+        self.path.split_once('.').map_or("", |(section, _)| section)
+    }
+
+    /// `iterations` of `limits.iterations`.
+    pub(crate) fn name(&self) -> &'static str {
+        self.path.rsplit_once('.').map_or(self.path, |(_, name)| name)
+    }
+
+    /// Its own environment variable, as in `WIGGUM_LIMITS_ITERATIONS`.
+    pub(crate) fn variable(&self) -> String {
+        format!("WIGGUM_{}", self.path.to_uppercase().replace('.', "_"))
+    }
+
+    /// All its environment variables, the weakest first.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = String> {
+        self.other_variables.iter().map(|name| (*name).to_owned()).chain([self.variable()])
+    }
+
+    pub(crate) fn default(&self) -> Value {
+        (self.get)(&Config::default())
+    }
+}
+
+pub(crate) fn find(path: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.path == path)
+}
+
+/// The keys of a section, in the order of the table.
+pub(crate) fn of_section(section: &str) -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().filter(move |key| key.section() == section)
+}
+
+fn optional_text(text: Option<&String>) -> Value {
+    text.cloned().map_or(Value::None, Value::Text)
+}
+
+fn optional_path(path: Option<&std::path::PathBuf>) -> Value {
+    path.map_or(Value::None, |path| Value::Text(path.display().to_string()))
+}
+
+/// The word for a choice is the one under which the core stores it.
+fn word(choice: &impl Serialize) -> Value {
+    match serde_json::to_value(choice) {
+        Ok(serde_json::Value::String(word)) => Value::Text(word),
+        other => unreachable!("a choice is stored as one word, not as {other:?}"),
+    }
+}
+
+fn meaning<T: DeserializeOwned>(value: Value) -> T {
+    let word = value.text();
+    serde_json::from_value(word.into()).unwrap_or_else(|error| unreachable!("a word of the table: {error}"))
+}
+
+fn prompt_via(word: &str) -> PromptVia {
+    match word {
+        "stdin" => PromptVia::Stdin,
+        "argument" => PromptVia::Argument,
+        "file" => PromptVia::File,
+        other => unreachable!("not a word of the table: {other}"),
+    }
+}
+
+fn prompt_via_word(via: PromptVia) -> &'static str {
+    match via {
+        PromptVia::Stdin => "stdin",
+        PromptVia::Argument => "argument",
+        PromptVia::File => "file",
+    }
+}

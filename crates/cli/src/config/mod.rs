@@ -1,0 +1,396 @@
+//! Configuration, resolved once: layers in, one [`Config`] out, in which every value remembers
+//! where it came from.
+//!
+//! The layers, later wins: built-in defaults, the user's file, `wiggum.toml` in the workspace, the
+//! environment, flags. All that is wrong in any of them is reported at once.
+//!
+//! What keys there are is the matter of [`keys`]; whether a file that a value names exists, and
+//! whether somebody is there to ask, is not looked at here.
+
+pub(crate) mod environment;
+mod file;
+pub(crate) mod generate;
+pub(crate) mod keys;
+pub(crate) mod problem;
+mod read;
+#[cfg(test)]
+mod tests;
+pub(crate) mod value;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use wiggum_agents::PromptVia;
+use wiggum_core::policy::{Millis, Policy};
+
+use keys::Key;
+pub(crate) use problem::{ConfigProblems, Place, Problem};
+use value::{Complaint, Shape, Value};
+
+/// The file of a workspace.
+pub(crate) const WORKSPACE_FILE: &str = "wiggum.toml";
+
+/// Where configuration is read from.
+#[derive(Clone, Debug)]
+pub(crate) struct Sources<'a> {
+    pub(crate) workspace: &'a Path,
+    /// See [`user_file`]; it need not exist.
+    pub(crate) user_file: Option<PathBuf>,
+    pub(crate) env: &'a BTreeMap<String, String>,
+    pub(crate) flags: &'a Flags,
+}
+
+/// What was said on the command line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Flags {
+    pub(crate) backlog: Option<PathBuf>,
+    pub(crate) name: Option<String>,
+    pub(crate) prompt: Option<PathBuf>,
+    pub(crate) headless: Option<bool>,
+    pub(crate) allow_dirty: Option<bool>,
+    pub(crate) agent: Option<String>,
+    pub(crate) agent_command: Option<String>,
+    pub(crate) agent_timeout: Option<Millis>,
+    pub(crate) scenario: Option<PathBuf>,
+    pub(crate) max_iterations: Option<u32>,
+    pub(crate) max_duration: Option<Millis>,
+    pub(crate) max_retries: Option<u32>,
+    pub(crate) verify: Vec<String>,
+    pub(crate) complete_without_claim: Option<bool>,
+}
+
+/// The one settings value that is passed down.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Config {
+    /// Paths from files are relative to the workspace and already joined to it; those from flags
+    /// and the environment are as they were given, relative to the current directory.
+    pub(crate) backlog: Option<PathBuf>,
+    pub(crate) name: String,
+    pub(crate) prompt: Option<PathBuf>,
+    pub(crate) headless: bool,
+    pub(crate) allow_dirty: bool,
+    pub(crate) agent: AgentConfig,
+    /// All rules of the run but two, which are not configuration: `people.present` is up to
+    /// whoever knows the terminal, `selection` to the backlog.
+    pub(crate) policy: Policy,
+    origins: BTreeMap<&'static str, Origin>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AgentConfig {
+    pub(crate) name: Option<String>,
+    /// At most one of `command` and `scenario` is set: the one that was said later.
+    pub(crate) command: Option<String>,
+    pub(crate) scenario: Option<PathBuf>,
+    pub(crate) prompt_via: PromptVia,
+    pub(crate) env: BTreeMap<String, String>,
+}
+
+/// Where a value came from. The order is the precedence: later wins.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(tag = "from", rename_all = "snake_case")]
+pub(crate) enum ConfigSource {
+    Default,
+    UserFile { path: PathBuf, line: usize },
+    WorkspaceFile { path: PathBuf, line: usize },
+    Environment { variable: String },
+    Flag { flag: &'static str },
+}
+
+/// A value that was set, as it was written.
+#[derive(Clone, Debug, PartialEq)]
+struct Origin {
+    value: Value,
+    source: ConfigSource,
+}
+
+/// One line of `wiggum config show`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Explained {
+    pub(crate) key: &'static str,
+    pub(crate) value: Value,
+    pub(crate) source: ConfigSource,
+    pub(crate) help: &'static str,
+}
+
+/// Reads all layers and makes one configuration of them, or says everything that is wrong.
+pub(crate) fn resolve(sources: &Sources<'_>) -> Result<Config, ConfigProblems> {
+    let mut layers = Vec::new();
+    if let Some(path) = &sources.user_file {
+        layers.push(file_layer(path, |path, line| ConfigSource::UserFile { path, line }));
+    }
+    let workspace_file = sources.workspace.join(WORKSPACE_FILE);
+    layers.push(file_layer(&workspace_file, |path, line| ConfigSource::WorkspaceFile { path, line }));
+    layers.push(environment::layer(sources.env));
+    layers.push(flags_layer(sources.flags));
+
+    let mut problems = Vec::new();
+    let mut config = Config::default();
+    for mut layer in layers {
+        problems.append(&mut layer.problems);
+        problems.extend(layer.two_agents());
+        for setting in layer.settings {
+            config.set(setting);
+        }
+    }
+    problems.extend(config.contradiction());
+    if !problems.is_empty() {
+        return Err(ConfigProblems(problems));
+    }
+    config.join_paths(sources);
+    Ok(config)
+}
+
+/// The user's own file: `$XDG_CONFIG_HOME/wiggum/config.toml`, else below `~/.config`.
+pub(crate) fn user_file(env: &BTreeMap<String, String>) -> Option<PathBuf> {
+    // The XDG specification says that a relative path there is to be ignored.
+    let xdg = env.get("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = xdg.or_else(|| Some(home(env)?.join(".config")))?;
+    Some(base.join("wiggum/config.toml"))
+}
+
+impl Config {
+    /// Every key with its value, source and meaning, in the order of the documentation.
+    pub(crate) fn explain(&self) -> Vec<Explained> {
+        keys::KEYS.iter().map(|key| self.explain_key(key)).collect()
+    }
+
+    /// Where the value of a key came from.
+    pub(crate) fn source(&self, path: &str) -> &ConfigSource {
+        self.origins.get(path).map_or(&ConfigSource::Default, |origin| &origin.source)
+    }
+
+    fn explain_key(&self, key: &'static Key) -> Explained {
+        let value = self.origins.get(key.path).map_or_else(|| key.default(), |origin| origin.value.clone());
+        Explained {
+            key: key.path,
+            value: value.without_secrets(),
+            source: self.source(key.path).clone(),
+            help: key.help,
+        }
+    }
+
+    fn set(&mut self, Setting { key, value, source, .. }: Setting) {
+        // A command and a scenario exclude each other, so the later one takes the place of the other.
+        match key.path {
+            "agent.command" => self.unset("agent.scenario"),
+            "agent.scenario" => self.unset("agent.command"),
+            _ => {}
+        }
+        (key.set)(self, value.clone());
+        self.origins.insert(key.path, Origin { value, source });
+    }
+
+    fn unset(&mut self, path: &str) {
+        if let Some(key) = keys::find(path) {
+            (key.set)(self, key.default());
+            self.origins.remove(path);
+        }
+    }
+
+    /// Values that are fine each, but not together.
+    fn contradiction(&self) -> Option<Problem> {
+        let retry = &self.policy.retry;
+        if retry.backoff <= retry.backoff_max {
+            return None;
+        }
+        let later = ["retry.backoff", "retry.backoff_max"].map(|path| self.source(path)).into_iter().max()?;
+        Some(Problem {
+            place: later.place()?,
+            message: format!(
+                "`retry.backoff` ({}) is longer than `retry.backoff_max` ({})",
+                value::format_duration(retry.backoff),
+                value::format_duration(retry.backoff_max)
+            ),
+            hint: Some("set both".to_owned()),
+        })
+    }
+
+    fn join_paths(&mut self, sources: &Sources<'_>) {
+        for key in keys::KEYS.iter().filter(|key| key.shape == Shape::Path) {
+            let Some(Origin { value: Value::Text(written), source }) = self.origins.get(key.path) else {
+                continue;
+            };
+            match source {
+                ConfigSource::UserFile { .. } | ConfigSource::WorkspaceFile { .. } => {
+                    let path = from_file(written, sources);
+                    (key.set)(self, Value::Text(path));
+                }
+                ConfigSource::Default | ConfigSource::Environment { .. } | ConfigSource::Flag { .. } => {}
+            }
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            backlog: None,
+            name: "main".to_owned(),
+            prompt: None,
+            headless: false,
+            allow_dirty: false,
+            agent: AgentConfig::default(),
+            policy: Policy::default(),
+            origins: BTreeMap::new(),
+        }
+    }
+}
+
+impl ConfigSource {
+    /// Where to point a problem with this value; built-in defaults have no problems.
+    fn place(&self) -> Option<Place> {
+        match self {
+            Self::Default => None,
+            Self::UserFile { path, line } | Self::WorkspaceFile { path, line } => {
+                Some(Place::File { path: path.clone(), line: *line, column: 1 })
+            }
+            Self::Environment { variable } => Some(Place::Variable(variable.clone())),
+            Self::Flag { flag } => Some(Place::Flag(flag)),
+        }
+    }
+}
+
+impl fmt::Display for ConfigSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.pad("default"),
+            Self::UserFile { path, line } | Self::WorkspaceFile { path, line } => {
+                f.pad(&format!("{}:{line}", path.display()))
+            }
+            Self::Environment { variable } => f.pad(variable),
+            Self::Flag { flag } => f.pad(flag),
+        }
+    }
+}
+
+/// `wiggum config show` for people: key, value and source in columns.
+pub(crate) fn explained_table(rows: &[Explained]) -> String {
+    let key_width = rows.iter().map(|row| row.key.len()).max().unwrap_or(0);
+    // One long list must not push the sources of all others out of sight.
+    let widths = rows.iter().map(|row| row.value.to_string().chars().count());
+    let value_width = widths.filter(|width| *width <= 48).max().unwrap_or(0);
+    let lines = rows.iter().map(|row| {
+        let value = row.value.to_string();
+        format!("{:key_width$}  {value:value_width$}  {}\n", row.key, row.source)
+    });
+    lines.collect()
+}
+
+/// What one layer says.
+#[derive(Debug, Default)]
+struct Layer {
+    settings: Vec<Setting>,
+    problems: Vec<Problem>,
+}
+
+/// One key set in one layer.
+#[derive(Debug)]
+struct Setting {
+    key: &'static Key,
+    value: Value,
+    place: Place,
+    source: ConfigSource,
+}
+
+impl Layer {
+    fn refuse(&mut self, place: Place, Complaint { message, hint, element: _ }: Complaint) {
+        self.problems.push(Problem { place, message, hint });
+    }
+
+    /// One layer cannot want both kinds of agent; between layers the later one wins.
+    fn two_agents(&self) -> Option<Problem> {
+        let find = |path: &str| self.settings.iter().find(|setting| setting.key.path == path);
+        find("agent.command")?;
+        let scenario = find("agent.scenario")?;
+        Some(Problem {
+            place: scenario.place.clone(),
+            message: "`agent.command` and `agent.scenario` are both set".to_owned(),
+            hint: Some("the scripted agent of a scenario takes the place of a command: keep one".to_owned()),
+        })
+    }
+}
+
+fn file_layer(path: &Path, source: impl Fn(PathBuf, usize) -> ConfigSource) -> Layer {
+    let whole = |message: String| Problem { place: Place::WholeFile(path.to_owned()), message, hint: None };
+    match std::fs::read(path) {
+        Ok(bytes) => match String::from_utf8(bytes) {
+            Ok(text) => file::layer(path, &text, source),
+            Err(_) => Layer { problems: vec![whole("is not UTF-8 text".to_owned())], ..Layer::default() },
+        },
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Layer::default()
+        }
+        Err(error) => Layer { problems: vec![whole(format!("cannot be read: {error}"))], ..Layer::default() },
+    }
+}
+
+fn flags_layer(flags: &Flags) -> Layer {
+    let mut layer = Layer::default();
+    for (path, value) in flag_values(flags) {
+        let Some(key) = keys::find(path) else { unreachable!("{path} is in the table") };
+        let flag = key.flag.unwrap_or(key.path);
+        match key.shape.accept(value) {
+            Ok(value) => {
+                let source = ConfigSource::Flag { flag };
+                layer.settings.push(Setting { key, value, place: Place::Flag(flag), source });
+            }
+            Err(complaints) => {
+                complaints.into_iter().for_each(|complaint| layer.refuse(Place::Flag(flag), complaint))
+            }
+        }
+    }
+    layer
+}
+
+/// The flags that were given, by the key each one sets.
+fn flag_values(flags: &Flags) -> Vec<(&'static str, Value)> {
+    let Flags {
+        backlog,
+        name,
+        prompt,
+        headless,
+        allow_dirty,
+        agent,
+        agent_command,
+        agent_timeout,
+        scenario,
+        max_iterations,
+        max_duration,
+        max_retries,
+        verify,
+        complete_without_claim,
+    } = flags;
+    let text = |text: &Option<String>| text.clone().map(Value::Text);
+    let path = |path: &Option<PathBuf>| path.as_ref().map(|path| Value::Text(path.display().to_string()));
+    let values = [
+        ("backlog", path(backlog)),
+        ("name", text(name)),
+        ("prompt", path(prompt)),
+        ("headless", headless.map(Value::Switch)),
+        ("allow_dirty", allow_dirty.map(Value::Switch)),
+        ("agent.name", text(agent)),
+        ("agent.command", text(agent_command)),
+        ("agent.timeout", agent_timeout.map(Value::Duration)),
+        ("agent.scenario", path(scenario)),
+        ("limits.iterations", max_iterations.map(Value::Count)),
+        ("limits.duration", max_duration.map(Value::Duration)),
+        ("retry.max_retries", max_retries.map(Value::Count)),
+        ("checks.verify", (!verify.is_empty()).then(|| Value::List(verify.clone()))),
+        ("checks.complete_without_claim", complete_without_claim.map(Value::Switch)),
+    ];
+    values.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
+}
+
+/// A path in a file: `~/` is the home directory, anything relative is so to the workspace.
+fn from_file(written: &str, sources: &Sources<'_>) -> String {
+    let home = written.strip_prefix("~/").and_then(|rest| Some(home(sources.env)?.join(rest)));
+    home.unwrap_or_else(|| sources.workspace.join(written)).display().to_string()
+}
+
+fn home(env: &BTreeMap<String, String>) -> Option<PathBuf> {
+    env.get("HOME").filter(|home| !home.is_empty()).map(PathBuf::from)
+}
