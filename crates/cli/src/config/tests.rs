@@ -4,6 +4,7 @@ use std::fs;
 
 use super::generate::{Preset, commented_toml, config_schema, configuration_markdown};
 use super::keys::{KEYS, SECTIONS, Settable};
+use super::value::Shape;
 use super::*;
 
 /// A hermetic place to resolve in.
@@ -314,6 +315,20 @@ fn broken_toml_is_reported_with_the_rest() {
     check_problems("name = \"a\"\nname = \"b\"\n", "wiggum.toml:2:1: duplicate key");
 }
 
+/// Whatever is cut off or torn out of a file, the answer is a configuration or complaints.
+#[test]
+fn no_broken_file_brings_it_down() {
+    let text: String = files_keys().map(|key| format!("{} = {}\n", key.path, shown(key))).collect();
+    let read =
+        |text: &str| file::layer(Path::new("f"), text, |path, line| ConfigSource::UserFile { path, line });
+    assert!(read(&text).settings.len() > 20, "the whole file is fine");
+    for (at, character) in text.char_indices() {
+        drop(read(&text[..at]));
+        drop(read(&format!("{}{}", &text[..at], &text[at + character.len_utf8()..])));
+        drop(read(&format!("{}\"]\u{0}é{}", &text[..at], &text[at..])));
+    }
+}
+
 #[test]
 fn odd_files() {
     let case = Case::new("\u{feff}name = \"bom\"\r\n[limits]\r\niterations = 3\r\n");
@@ -368,6 +383,7 @@ fn variables() {
         check(own, "anything", "");
     }
     check("WIGGUM_SOMEBODY_ELSES", "x", "");
+    check("WIGGUM_HOME", "x", "");
     check("MAX_ITERATION", "x", "");
 }
 
@@ -440,20 +456,35 @@ fn a_wait_longer_than_the_longest() {
         "[retry]\nbackoff = \"10m\"\n",
         "wiggum.toml:2:1: `retry.backoff` (10m) is longer than `retry.backoff_max` (5m)\n  hint: set both",
     );
+    check_problems(
+        "retry = { backoff = \"10m\", backoff_max = \"1s\" }",
+        "wiggum.toml:1:28: `retry.backoff` (10m) is longer than `retry.backoff_max` (1s)\n  hint: set both",
+    );
+    check_problems(
+        "[retry]\nbackoff = \"10m\"\nbackoff_max = \"x\"\n",
+        "wiggum.toml:3:15: `retry.backoff_max`: expected a duration such as \"90s\", \"30m\" or \"1h30m\", found the text \"x\"",
+    );
     let case = Case::new("[retry]\nbackoff = \"10m\"\nbackoff_max = \"10m\"\n");
     assert_eq!(case.config().policy.retry.backoff, Millis::from_secs(600));
 }
 
 #[test]
 fn paths_of_files_are_relative_to_the_workspace() {
-    let case = Case::new("backlog = \"sub/PRD.json\"\nprompt = \"~/p.md\"\n").env(&[("HOME", "/home/ralph")]);
+    let file = "backlog = \"sub/PRD.json\"\nprompt = \"~/p.md\"\n[agent]\nscenario = \"/abs/s.toml\"\n";
+    let case = Case::new(file).env(&[("HOME", "/home/ralph")]);
     let config = case.config();
+    assert_eq!(config.agent.scenario, Some("/abs/s.toml".into()));
     assert_eq!(config.backlog, Some(case.directory.path().join("sub/PRD.json")));
     assert_eq!(config.prompt, Some("/home/ralph/p.md".into()));
     let case = case.env(&[("WIGGUM_BACKLOG", "env.json")]);
     assert_eq!(case.config().backlog, Some("env.json".into()));
     let case = case.flags(Flags { backlog: Some("flag.json".into()), ..Flags::default() });
     assert_eq!(case.config().backlog, Some("flag.json".into()));
+    let odd = PathBuf::from(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"\xff.json"));
+    let case = case.flags(Flags { backlog: Some(odd.clone()), ..Flags::default() });
+    assert_eq!(case.config().backlog, Some(odd), "a path need not be text");
+    let case = Case::new("").user("[agent]\nscenario = \"s.toml\"\n");
+    assert_eq!(case.config().agent.scenario, Some(case.directory.path().join("s.toml")));
 }
 
 #[test]
@@ -486,13 +517,8 @@ fn shown_for_people_and_programs() {
 }
 
 /// The example of a key or its default: something that can be set, as it is written in TOML.
-fn settable_line(key: &Key) -> String {
-    let default = key.default();
-    let text = key.example.map_or_else(|| default.to_string(), str::to_owned);
-    match key.section() {
-        "" => format!("{} = {text}\n", key.name()),
-        section => format!("[{section}]\n{} = {text}\n", key.name()),
-    }
+fn shown(key: &Key) -> String {
+    key.example.map_or_else(|| key.default().to_string(), str::to_owned)
 }
 
 fn files_keys() -> impl Iterator<Item = &'static Key> {
@@ -525,12 +551,12 @@ fn the_table_is_sound() {
 #[test]
 fn every_key_can_be_set_in_a_file_and_by_variable() {
     for key in files_keys() {
-        let config = Case::new(&settable_line(key)).config();
+        let config = Case::new(&format!("{} = {}\n", key.path, shown(key))).config();
         assert!(matches!(config.source(key.path), ConfigSource::WorkspaceFile { .. }), "{}", key.path);
     }
     for key in KEYS {
         for variable in key.variables() {
-            let text = key.example.map_or_else(|| key.default().to_string(), str::to_owned);
+            let text = shown(key);
             let text = if key.default() == Value::None && key.example.is_none() {
                 "x"
             } else {

@@ -261,7 +261,7 @@ fn unit_millis(unit: &str) -> Option<u64> {
 }
 
 /// Names of the units, the short one first, and their length in milliseconds.
-const UNITS: &[(&[&str], u64)] = &[
+pub(super) const UNITS: &[(&[&str], u64)] = &[
     (&["d", "day", "days"], 86_400_000),
     (&["h", "hour", "hours"], 3_600_000),
     (&["m", "min", "minute", "minutes"], 60_000),
