@@ -69,7 +69,9 @@ fn refuse_typos(env: &BTreeMap<String, String>, layer: &mut Layer) {
     let ours = env.keys().filter(|name| name.starts_with("WIGGUM_"));
     for name in ours.filter(|name| !known.contains(*name) && !OWN_VARIABLES.contains(&name.as_str())) {
         let nearest = known.iter().map(|known| (distance(name, known), known)).min();
-        let meant = nearest.filter(|(distance, _)| *distance <= 2).map(|(_, known)| known);
+        // In a short name two letters make another word: WIGGUM_HOME is not WIGGUM_NAME.
+        let tolerance = ((name.len() - "WIGGUM_".len()) / 4).min(2);
+        let meant = nearest.filter(|(distance, _)| *distance <= tolerance).map(|(_, known)| known);
         if meant.is_none() && !in_section(name) {
             continue;
         }

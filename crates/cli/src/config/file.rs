@@ -19,37 +19,56 @@ pub(super) fn layer(path: &Path, text: &str, source: impl Fn(PathBuf, usize) -> 
     let mut walk = Walk::default();
     walk.document(document.get_ref());
 
-    let line_of = |byte: usize| text.get(..byte).unwrap_or(text).matches('\n').count() + 1;
     let place = |span: &Range<usize>| Place::in_file(path.to_owned(), text, span.start);
-    // What the parser makes of a broken line is a guess: only its first complaint is worth reading.
-    let mut broken_lines = BTreeSet::new();
-    let mut faults: Vec<Fault> = Vec::new();
-    for error in syntax_errors {
-        let span = error.span().unwrap_or(0..0);
-        if broken_lines.insert(line_of(span.start)) {
-            faults.push((span, Complaint::new(error.message())));
-        }
-    }
-    faults.extend(walk.faults.into_iter().filter(|(span, _)| !broken_lines.contains(&line_of(span.start))));
-    faults.sort_by_key(|(span, _)| span.start);
-
     let mut layer = Layer::default();
-    for (span, complaint) in faults {
+    for (span, complaint) in worth_reading(text, &syntax_errors, walk.faults, walk.unknown) {
         layer.refuse(place(&span), complaint);
     }
     walk.found.sort_by_key(|(_, _, span)| span.start);
     for (key, value, span) in walk.found {
-        let source = source(path.to_owned(), line_of(span.start));
+        let source = source(path.to_owned(), line_of(text, span.start));
         layer.settings.push(Setting { key, value, place: place(&span), source });
     }
     layer
+}
+
+/// All faults in the order of the file, but for those that only follow from a syntax error. What
+/// the parser makes of a broken line is a guess, so nothing else is said about that line; and from
+/// there on it is a guess in which section a key is, so unknown ones are not mentioned.
+fn worth_reading(
+    text: &str,
+    syntax_errors: &[toml::de::Error],
+    known: Vec<Fault>,
+    unknown: Vec<Fault>,
+) -> Vec<Fault> {
+    let mut broken_lines = BTreeSet::new();
+    let mut faults = Vec::new();
+    for error in syntax_errors {
+        let span = error.span().unwrap_or(0..0);
+        if broken_lines.insert(line_of(text, span.start)) {
+            faults.push((span, Complaint::new(error.message())));
+        }
+    }
+    let is_broken = |(span, _): &Fault| broken_lines.contains(&line_of(text, span.start));
+    let first_broken = broken_lines.first();
+    let before_broken = |(span, _): &Fault| first_broken.is_none_or(|line| line_of(text, span.start) < *line);
+    faults.extend(known.into_iter().filter(|fault| !is_broken(fault)));
+    faults.extend(unknown.into_iter().filter(before_broken));
+    faults.sort_by_key(|(span, _)| span.start);
+    faults
+}
+
+fn line_of(text: &str, byte: usize) -> usize {
+    text.get(..byte).unwrap_or(text).matches('\n').count() + 1
 }
 
 /// What was found so far.
 #[derive(Default)]
 struct Walk {
     found: Vec<(&'static Key, Value, Range<usize>)>,
+    /// What is wrong with known keys and sections.
     faults: Vec<Fault>,
+    unknown: Vec<Fault>,
 }
 
 impl Walk {
@@ -79,7 +98,7 @@ impl Walk {
     fn entry(&mut self, section: &str, name: &Spanned<impl AsRef<str>>, value: &Spanned<DeValue<'_>>) {
         let word = name.get_ref().as_ref();
         let Some(key) = keys::of_section(section).find(|key| key.name() == word) else {
-            return self.faults.push((name.span(), unknown(section, word, value.get_ref())));
+            return self.unknown.push((name.span(), unknown(section, word, value.get_ref())));
         };
         match key.settable {
             Settable::PerRun => self.faults.push((name.span(), per_run(key))),

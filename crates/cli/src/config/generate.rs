@@ -4,7 +4,7 @@
 use serde_json::{Map, json};
 
 use super::keys::{self, KEYS, Key, SECTIONS, Settable};
-use super::value::{Shape, Value, Zero};
+use super::value::{Shape, UNITS, Value, Zero};
 
 /// A key that the generated file sets, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +34,9 @@ fn commented_key(key: &Key, preset: Option<&Preset>) -> String {
     let mut text = String::from("\n");
     for line in wrapped(key.help, 98) {
         text.push_str(&format!("# {line}\n"));
+    }
+    if let Shape::Choice(_) = key.shape {
+        text.push_str(&format!("# One of {}.\n", key.shape.expected()));
     }
     match preset {
         Some(Preset { value, because, .. }) => {
@@ -197,7 +200,7 @@ fn shape_schema(shape: Shape) -> Map<String, serde_json::Value> {
         Shape::Commands | Shape::Globs => json!({ "anyOf": [text, { "type": "array", "items": text }] }),
         Shape::Count(zero) => json!({ "type": "integer", "minimum": least(zero), "maximum": u32::MAX }),
         Shape::Duration(zero) => json!({ "anyOf": [
-            { "type": "string", "pattern": "^\\s*([0-9]+\\s*[a-z]*\\s*)+$" },
+            { "type": "string", "pattern": duration_pattern() },
             { "type": "integer", "minimum": least(zero), "maximum": u32::MAX },
         ] }),
         Shape::Switch => json!({ "type": "boolean" }),
@@ -208,6 +211,12 @@ fn shape_schema(shape: Shape) -> Map<String, serde_json::Value> {
         serde_json::Value::Object(schema) => schema,
         other => unreachable!("{other} is written above as an object"),
     }
+}
+
+/// Like what [`super::value::parse_duration`] reads, but for the order of the units.
+fn duration_pattern() -> String {
+    let units: Vec<_> = UNITS.iter().flat_map(|(names, _)| names.iter().copied()).collect();
+    format!(r"^\s*([0-9]+|([0-9]+\s*({})\s*)+)\s*$", units.join("|"))
 }
 
 fn in_files(section: &str) -> impl Iterator<Item = &'static Key> {

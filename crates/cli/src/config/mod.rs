@@ -28,7 +28,7 @@ use wiggum_core::policy::{Millis, Policy};
 
 use keys::Key;
 pub(crate) use problem::{ConfigProblems, Place, Problem};
-use value::{Complaint, Shape, Value};
+use value::{Complaint, Value};
 
 /// The file of a workspace.
 pub(crate) const WORKSPACE_FILE: &str = "wiggum.toml";
@@ -105,6 +105,7 @@ pub(crate) enum ConfigSource {
 struct Origin {
     value: Value,
     source: ConfigSource,
+    place: Place,
 }
 
 /// One line of `wiggum config show`.
@@ -136,7 +137,10 @@ pub(crate) fn resolve(sources: &Sources<'_>) -> Result<Config, ConfigProblems> {
             config.set(setting);
         }
     }
-    problems.extend(config.contradiction());
+    // A refused value left its default behind, which would contradict what nobody wrote.
+    if problems.is_empty() {
+        problems.extend(config.contradiction());
+    }
     if !problems.is_empty() {
         return Err(ConfigProblems(problems));
     }
@@ -173,7 +177,7 @@ impl Config {
         }
     }
 
-    fn set(&mut self, Setting { key, value, source, .. }: Setting) {
+    fn set(&mut self, Setting { key, value, place, source }: Setting) {
         // A command and a scenario exclude each other, so the later one takes the place of the other.
         match key.path {
             "agent.command" => self.unset("agent.scenario"),
@@ -181,7 +185,7 @@ impl Config {
             _ => {}
         }
         (key.set)(self, value.clone());
-        self.origins.insert(key.path, Origin { value, source });
+        self.origins.insert(key.path, Origin { value, source, place });
     }
 
     fn unset(&mut self, path: &str) {
@@ -197,9 +201,11 @@ impl Config {
         if retry.backoff <= retry.backoff_max {
             return None;
         }
-        let later = ["retry.backoff", "retry.backoff_max"].map(|path| self.source(path)).into_iter().max()?;
+        let written =
+            ["retry.backoff", "retry.backoff_max"].into_iter().filter_map(|path| self.origins.get(path));
+        let later = written.max_by_key(|origin| &origin.source)?;
         Some(Problem {
-            place: later.place()?,
+            place: later.place.clone(),
             message: format!(
                 "`retry.backoff` ({}) is longer than `retry.backoff_max` ({})",
                 value::format_duration(retry.backoff),
@@ -209,17 +215,21 @@ impl Config {
         })
     }
 
-    fn join_paths(&mut self, sources: &Sources<'_>) {
-        for key in keys::KEYS.iter().filter(|key| key.shape == Shape::Path) {
-            let Some(Origin { value: Value::Text(written), source }) = self.origins.get(key.path) else {
-                continue;
-            };
-            match source {
-                ConfigSource::UserFile { .. } | ConfigSource::WorkspaceFile { .. } => {
-                    let path = from_file(written, sources);
-                    (key.set)(self, Value::Text(path));
+    /// Makes paths of the texts that were written. Those of flags are taken from there again,
+    /// because a path need not be text.
+    fn join_paths(&mut self, Sources { workspace, env, flags, .. }: &Sources<'_>) {
+        let fields = [
+            ("backlog", &mut self.backlog, &flags.backlog),
+            ("prompt", &mut self.prompt, &flags.prompt),
+            ("agent.scenario", &mut self.agent.scenario, &flags.scenario),
+        ];
+        for (key, field, flag) in fields {
+            match self.origins.get(key).map(|origin| &origin.source) {
+                Some(ConfigSource::UserFile { .. } | ConfigSource::WorkspaceFile { .. }) => {
+                    *field = field.take().map(|written| from_file(&written, workspace, env));
                 }
-                ConfigSource::Default | ConfigSource::Environment { .. } | ConfigSource::Flag { .. } => {}
+                Some(ConfigSource::Flag { .. }) => field.clone_from(flag),
+                Some(ConfigSource::Default | ConfigSource::Environment { .. }) | None => {}
             }
         }
     }
@@ -236,20 +246,6 @@ impl Default for Config {
             agent: AgentConfig::default(),
             policy: Policy::default(),
             origins: BTreeMap::new(),
-        }
-    }
-}
-
-impl ConfigSource {
-    /// Where to point a problem with this value; built-in defaults have no problems.
-    fn place(&self) -> Option<Place> {
-        match self {
-            Self::Default => None,
-            Self::UserFile { path, line } | Self::WorkspaceFile { path, line } => {
-                Some(Place::File { path: path.clone(), line: *line, column: 1 })
-            }
-            Self::Environment { variable } => Some(Place::Variable(variable.clone())),
-            Self::Flag { flag } => Some(Place::Flag(flag)),
         }
     }
 }
@@ -386,9 +382,9 @@ fn flag_values(flags: &Flags) -> Vec<(&'static str, Value)> {
 }
 
 /// A path in a file: `~/` is the home directory, anything relative is so to the workspace.
-fn from_file(written: &str, sources: &Sources<'_>) -> String {
-    let home = written.strip_prefix("~/").and_then(|rest| Some(home(sources.env)?.join(rest)));
-    home.unwrap_or_else(|| sources.workspace.join(written)).display().to_string()
+fn from_file(written: &Path, workspace: &Path, env: &BTreeMap<String, String>) -> PathBuf {
+    let at_home = written.strip_prefix("~").ok().and_then(|rest| Some(home(env)?.join(rest)));
+    at_home.unwrap_or_else(|| workspace.join(written))
 }
 
 fn home(env: &BTreeMap<String, String>) -> Option<PathBuf> {
