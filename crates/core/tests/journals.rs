@@ -1,0 +1,41 @@
+//! Every journal ever written must fold forever: these were written by released versions and are
+//! never edited.
+
+use wiggum_core::checker;
+use wiggum_core::event::{EndReason, Envelope};
+use wiggum_core::state::Loop;
+use wiggum_core::tasks::TaskState;
+
+fn read(text: &str) -> Vec<Envelope> {
+    text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+}
+
+#[test]
+fn the_first_version_of_the_demo_still_means_what_it_meant() {
+    let journal = read(include_str!("journals/v1-demo.jsonl"));
+    assert_eq!(checker::check(&journal), vec![]);
+    let state = Loop::fold(&journal);
+    assert_eq!(state.run.ended.as_ref().map(|(reason, _)| *reason), Some(EndReason::PersonNeeded));
+    let states: Vec<(&str, u32, &TaskState)> =
+        state.tasks.iter().map(|entry| (entry.spec.id.as_str(), entry.attempts, &entry.state)).collect();
+    let done = TaskState::Done { verified: true };
+    let parked = TaskState::Parked(wiggum_core::ids::QuestionId(1));
+    assert_eq!(states, [("greet", 2, &done), ("farewell", 1, &done), ("language", 1, &parked)]);
+    assert_eq!(state.usage.input_tokens, 6300);
+    assert_eq!(state.questions.len(), 1);
+}
+
+#[test]
+fn what_is_written_today_is_what_was_written_then() {
+    for line in include_str!("journals/v1-demo.jsonl").lines() {
+        let envelope: Envelope = serde_json::from_str(line).unwrap();
+        let again: serde_json::Value = serde_json::to_value(&envelope).unwrap();
+        let before: serde_json::Value = serde_json::from_str(line).unwrap();
+        // Fields may have been added since; none may have changed or gone.
+        for (key, value) in before.as_object().unwrap() {
+            if key != "policy" {
+                assert_eq!(again.get(key), Some(value), "{key} in {line}");
+            }
+        }
+    }
+}
