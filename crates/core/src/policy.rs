@@ -87,7 +87,7 @@ impl Default for Retry {
     fn default() -> Self {
         Self {
             max_retries: 3,
-            backoff: Millis::from_secs(5),
+            backoff: Millis::from_secs(1),
             backoff_max: Millis::from_secs(300),
             from: RetryFrom::Work,
             clean_after: None,
