@@ -35,18 +35,19 @@ pub(crate) fn detect(directory: &Path, backlog_names: &[&str]) -> Detected {
     }
 }
 
-/// The command that verifies a project. A recipe of the project's own says best what its people
-/// mean by "test"; after that comes what is usual for the language.
+/// The command that verifies a project.
 fn verify(project: &Project<'_>) -> Option<Found<String>> {
-    just_recipe(project).or_else(|| make_target(project)).or_else(|| {
-        let rules = VERIFY_RULES.iter();
-        rules.filter_map(|rule| rule(project)).next()
-    })
+    VERIFY_RULES.iter().find_map(|rule| rule(project))
 }
 
-/// In this order, because a project in another language may well have a package.json for its
-/// tooling, while Cargo.toml or go.mod say what the project is.
-const VERIFY_RULES: &[fn(&Project<'_>) -> Option<Found<String>>] = &[
+type Rule = fn(&Project<'_>) -> Option<Found<String>>;
+
+/// The first that fits wins. A recipe of the project's own says best what its people mean by
+/// "test"; after that comes what is usual for the language. A project may well have a package.json
+/// for its tooling only, while Cargo.toml or go.mod say what it is.
+const VERIFY_RULES: &[Rule] = &[
+    just_recipe,
+    make_target,
     |project| project.because("Cargo.toml", "cargo test"),
     |project| project.because("go.mod", "go test ./..."),
     node,

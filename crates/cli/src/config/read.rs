@@ -1,5 +1,6 @@
 //! Reads one TOML value as the value of a key. Files and environment variables both end up here.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use toml::Spanned;
@@ -13,37 +14,56 @@ pub(super) type Fault = (Range<usize>, Complaint);
 
 /// The value, or everything that is wrong with it.
 pub(super) fn read(shape: Shape, written: &Spanned<DeValue<'_>>) -> Result<Value, Vec<Fault>> {
-    let (value, elements) = convert(shape, written)?;
-    shape.accept(value).map_err(|complaints| {
-        let span = |complaint: &Complaint| complaint.element.and_then(|index| elements.get(index));
-        complaints.into_iter().map(|c| (span(&c).cloned().unwrap_or(written.span()), c)).collect()
-    })
+    let Converted { value, places, mut faults } = convert(shape, written).map_err(|fault| vec![fault])?;
+    match shape.accept(value) {
+        Ok(value) if faults.is_empty() => Ok(value),
+        Ok(_) => Err(faults),
+        Err(complaints) => {
+            let place =
+                |complaint: &Complaint| complaint.element.and_then(|index| places.get(index)).cloned();
+            faults.extend(complaints.into_iter().map(|c| (place(&c).unwrap_or(written.span()), c)));
+            Err(faults)
+        }
+    }
 }
 
-/// The value, and the places of its elements if it has any.
-fn convert(shape: Shape, written: &Spanned<DeValue<'_>>) -> Result<(Value, Vec<Range<usize>>), Vec<Fault>> {
-    let wrong = || vec![mismatch(shape, written)];
-    let whole = |value: Value| (value, Vec::new());
+/// A value of the right kind; of a list or table, what of it is of the right kind.
+struct Converted {
+    value: Value,
+    /// Where the elements of the value are, if it has any.
+    places: Vec<Range<usize>>,
+    /// What is wrong with the elements that are missing in the value.
+    faults: Vec<Fault>,
+}
+
+impl From<Value> for Converted {
+    fn from(value: Value) -> Self {
+        Self { value, places: Vec::new(), faults: Vec::new() }
+    }
+}
+
+fn convert(shape: Shape, written: &Spanned<DeValue<'_>>) -> Result<Converted, Fault> {
+    let wrong = || mismatch(&shape.expected(), written);
     match (shape, written.get_ref()) {
         (Shape::Name | Shape::Path | Shape::Command | Shape::Choice(_), DeValue::String(text)) => {
-            Ok(whole(Value::Text(text.to_string())))
+            Ok(Value::Text(text.to_string()).into())
         }
         (Shape::Commands | Shape::Globs, DeValue::String(text)) => {
-            Ok(whole(Value::List(vec![text.to_string()])))
+            Ok(Value::List(vec![text.to_string()]).into())
         }
-        (Shape::Commands | Shape::Globs, DeValue::Array(elements)) => texts(shape, elements),
+        (Shape::Commands | Shape::Globs, DeValue::Array(elements)) => Ok(texts(shape, elements)),
         (Shape::Count(_), DeValue::Integer(_)) => {
-            integer(written).map(|number| whole(Value::Count(number))).ok_or_else(wrong)
+            integer(written).map(|number| Value::Count(number).into()).ok_or_else(wrong)
         }
         (Shape::Duration(_), DeValue::Integer(_)) => {
             let seconds = integer(written).ok_or_else(wrong)?;
-            Ok(whole(Value::Duration(Millis::from_secs(seconds.into()))))
+            Ok(Value::Duration(Millis::from_secs(seconds.into())).into())
         }
         (Shape::Duration(_), DeValue::String(text)) => {
-            parse_duration(text).map(|millis| whole(Value::Duration(millis))).map_err(|_| wrong())
+            parse_duration(text).map(|millis| Value::Duration(millis).into()).map_err(|_| wrong())
         }
-        (Shape::Switch, DeValue::Boolean(on)) => Ok(whole(Value::Switch(*on))),
-        (Shape::Variables, DeValue::Table(table)) => variables(table),
+        (Shape::Switch, DeValue::Boolean(on)) => Ok(Value::Switch(*on).into()),
+        (Shape::Variables, DeValue::Table(table)) => Ok(variables(table)),
         (
             Shape::Name
             | Shape::Path
@@ -60,37 +80,33 @@ fn convert(shape: Shape, written: &Spanned<DeValue<'_>>) -> Result<(Value, Vec<R
     }
 }
 
-fn texts(shape: Shape, elements: &[Spanned<DeValue<'_>>]) -> Result<(Value, Vec<Range<usize>>), Vec<Fault>> {
-    let mut texts = Vec::new();
-    let mut faults = Vec::new();
+fn texts(shape: Shape, elements: &[Spanned<DeValue<'_>>]) -> Converted {
+    let (mut texts, mut places, mut faults) = (Vec::new(), Vec::new(), Vec::new());
     for element in elements {
         match element.get_ref().as_str() {
-            Some(text) => texts.push(text.to_owned()),
-            None => faults.push(mismatch(shape, element)),
+            Some(text) => {
+                texts.push(text.to_owned());
+                places.push(element.span());
+            }
+            None => faults.push(mismatch(&shape.expected_element(), element)),
         }
     }
-    let places = elements.iter().map(Spanned::span).collect();
-    if faults.is_empty() { Ok((Value::List(texts), places)) } else { Err(faults) }
+    Converted { value: Value::List(texts), places, faults }
 }
 
-fn variables(table: &DeTable<'_>) -> Result<(Value, Vec<Range<usize>>), Vec<Fault>> {
-    let mut entries: Vec<_> = table.iter().collect();
-    // The same order as in the map, so that the places fit its elements.
-    entries.sort_by(|(one, _), (other, _)| one.get_ref().cmp(other.get_ref()));
-    let places = entries.iter().map(|(name, _)| name.span()).collect();
+fn variables(table: &DeTable<'_>) -> Converted {
     let mut faults = Vec::new();
-    let mut texts = Vec::new();
-    for (name, element) in entries {
+    let mut texts = BTreeMap::new();
+    for (name, element) in table {
         match element.get_ref().as_str() {
-            Some(text) => texts.push((name.get_ref().to_string(), text.to_owned())),
-            None => {
-                let message =
-                    format!("expected a text for `{}`, found {}", name.get_ref(), found(element.get_ref()));
-                faults.push((element.span(), Complaint::new(message)));
-            }
+            Some(text) => drop(texts.insert(name.get_ref().to_string(), (text.to_owned(), name.span()))),
+            None => faults.push(mismatch(&format!("a text for `{}`", name.get_ref()), element)),
         }
     }
-    if faults.is_empty() { Ok((Value::Variables(texts.into_iter().collect()), places)) } else { Err(faults) }
+    // In the order of the map, so that the places fit its elements.
+    let places = texts.values().map(|(_, place)| place.clone()).collect();
+    let texts = texts.into_iter().map(|(name, (text, _))| (name, text)).collect();
+    Converted { value: Value::Variables(texts), places, faults }
 }
 
 fn integer(written: &Spanned<DeValue<'_>>) -> Option<u32> {
@@ -98,9 +114,8 @@ fn integer(written: &Spanned<DeValue<'_>>) -> Option<u32> {
     u32::from_str_radix(integer.as_str(), integer.radix()).ok()
 }
 
-fn mismatch(shape: Shape, written: &Spanned<DeValue<'_>>) -> Fault {
-    let message = format!("expected {}, found {}", shape.expected(), found(written.get_ref()));
-    (written.span(), Complaint::new(message))
+fn mismatch(expected: &str, written: &Spanned<DeValue<'_>>) -> Fault {
+    (written.span(), Complaint::new(format!("expected {expected}, found {}", found(written.get_ref()))))
 }
 
 fn found(value: &DeValue<'_>) -> String {

@@ -1,1 +1,659 @@
+//! Configuration as users meet it: files, variables and flags in; values, sources or complaints out.
 
+use std::fs;
+
+use super::generate::{Preset, commented_toml, config_schema, configuration_markdown};
+use super::keys::{KEYS, SECTIONS, Settable};
+use super::*;
+
+/// A hermetic place to resolve in.
+struct Case {
+    directory: tempfile::TempDir,
+    env: BTreeMap<String, String>,
+    flags: Flags,
+}
+
+impl Case {
+    fn new(workspace_file: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join(WORKSPACE_FILE), workspace_file).unwrap();
+        Self { directory, env: BTreeMap::new(), flags: Flags::default() }
+    }
+
+    fn user(self, text: &str) -> Self {
+        fs::write(self.directory.path().join("config.toml"), text).unwrap();
+        self
+    }
+
+    fn env(mut self, variables: &[(&str, &str)]) -> Self {
+        self.env.extend(variables.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())));
+        self
+    }
+
+    fn flags(mut self, flags: Flags) -> Self {
+        self.flags = flags;
+        self
+    }
+
+    fn resolve(&self) -> Result<Config, ConfigProblems> {
+        let user_file = Some(self.directory.path().join("config.toml"));
+        resolve(&Sources { workspace: self.directory.path(), user_file, env: &self.env, flags: &self.flags })
+    }
+
+    fn config(&self) -> Config {
+        self.resolve().unwrap_or_else(|problems| panic!("{problems}"))
+    }
+
+    /// All that is set, as `key = value <- source`, without the directory.
+    fn set(&self) -> String {
+        let rows = self.config().explain().into_iter().filter(|row| row.source != ConfigSource::Default);
+        let lines: Vec<_> =
+            rows.map(|row| format!("{} = {} <- {}", row.key, row.value, row.source)).collect();
+        self.normalised(&lines.join("\n"))
+    }
+
+    fn problems(&self) -> String {
+        self.normalised(&self.resolve().expect_err("should be refused").to_string())
+    }
+
+    fn normalised(&self, text: &str) -> String {
+        text.replace(&format!("{}/", self.directory.path().display()), "")
+    }
+}
+
+fn check_problems(workspace_file: &str, expected: &str) {
+    assert_eq!(Case::new(workspace_file).problems(), expected, "\n--- in\n{workspace_file}");
+}
+
+#[test]
+fn nothing_configured_is_the_default() {
+    let case = Case::new("");
+    assert_eq!(case.config(), Config::default());
+    assert_eq!(case.config().policy, Policy::default());
+    fs::remove_file(case.directory.path().join(WORKSPACE_FILE)).unwrap();
+    assert_eq!(case.config(), Config::default());
+}
+
+#[test]
+fn later_layers_win_and_are_remembered() {
+    let file = "[limits]\niterations = 2\n";
+    let user = "[limits]\n# mine\niterations = 1\nno_progress = 9\n";
+    let case = Case::new("").user(user);
+    assert_eq!(case.set(), "limits.iterations = 1 <- config.toml:3\nlimits.no_progress = 9 <- config.toml:4");
+    let case = Case::new(file).user(user);
+    assert_eq!(case.set(), "limits.iterations = 2 <- wiggum.toml:2\nlimits.no_progress = 9 <- config.toml:4");
+    let case = case.env(&[("MAX_ITERATIONS", "3")]);
+    assert_eq!(
+        case.set(),
+        "limits.iterations = 3 <- MAX_ITERATIONS\nlimits.no_progress = 9 <- config.toml:4"
+    );
+    let case = case.env(&[("WIGGUM_MAX_ITERATIONS", "4")]);
+    assert_eq!(case.config().policy.limits.iterations, Some(4));
+    let case = case.env(&[("WIGGUM_LIMITS_ITERATIONS", "5")]);
+    assert_eq!(case.config().policy.limits.iterations, Some(5));
+    let case = case.flags(Flags { max_iterations: Some(6), ..Flags::default() });
+    assert_eq!(
+        case.set(),
+        "limits.iterations = 6 <- --max-iterations\nlimits.no_progress = 9 <- config.toml:4"
+    );
+}
+
+#[test]
+fn the_order_of_sources_is_the_precedence() {
+    let path = PathBuf::from("z");
+    let sources = [
+        ConfigSource::Default,
+        ConfigSource::UserFile { path: path.clone(), line: 9 },
+        ConfigSource::WorkspaceFile { path, line: 1 },
+        ConfigSource::Environment { variable: "B".to_owned() },
+        ConfigSource::Flag { flag: "--a" },
+    ];
+    assert!(sources.is_sorted());
+}
+
+#[test]
+fn every_section_of_a_file() {
+    let case = Case::new(
+        r#"
+backlog = "PRD.json"
+name = "nightly"
+prompt = "PROMPT.md"
+[agent]
+command = "claude -p"
+prompt_via = "argument"
+timeout = "30m"
+env = { KEY = "value" }
+[limits]
+iterations = 0
+duration = "2h"
+consecutive_errors = 0
+stuck_threshold = 4
+max_tasks = 7
+[retry]
+max_retries = 0
+backoff = 0
+backoff_max = 90
+from = "clean"
+clean_after = 2
+[checks]
+verify = "cargo test"
+timeout = 0
+complete_without_claim = true
+[protect]
+paths = ["a/**", "*.{b,c}"]
+on_touch = "ask"
+[people]
+wait = "1h30m"
+"#,
+    );
+    assert_eq!(
+        case.set(),
+        "\
+backlog = \"PRD.json\" <- wiggum.toml:2
+name = \"nightly\" <- wiggum.toml:3
+prompt = \"PROMPT.md\" <- wiggum.toml:4
+agent.command = \"claude -p\" <- wiggum.toml:6
+agent.prompt_via = \"argument\" <- wiggum.toml:7
+agent.timeout = \"30m\" <- wiggum.toml:8
+agent.env = { KEY = \"…\" } <- wiggum.toml:9
+limits.iterations = none <- wiggum.toml:11
+limits.duration = \"2h\" <- wiggum.toml:12
+limits.consecutive_errors = 0 <- wiggum.toml:13
+limits.stuck_threshold = 4 <- wiggum.toml:14
+limits.max_tasks = 7 <- wiggum.toml:15
+retry.max_retries = 0 <- wiggum.toml:17
+retry.backoff = \"0s\" <- wiggum.toml:18
+retry.backoff_max = \"1m30s\" <- wiggum.toml:19
+retry.from = \"clean\" <- wiggum.toml:20
+retry.clean_after = 2 <- wiggum.toml:21
+checks.verify = [\"cargo test\"] <- wiggum.toml:23
+checks.timeout = none <- wiggum.toml:24
+checks.complete_without_claim = true <- wiggum.toml:25
+protect.paths = [\"a/**\", \"*.{b,c}\"] <- wiggum.toml:27
+protect.on_touch = \"ask\" <- wiggum.toml:28
+people.wait = \"1h30m\" <- wiggum.toml:30"
+    );
+    let config = case.config();
+    assert_eq!(config.agent.env["KEY"], "value");
+    assert_eq!(config.agent.prompt_via, PromptVia::Argument);
+    assert_eq!(config.policy.limits.agent_timeout, Some(Millis::from_secs(1800)));
+    assert_eq!(config.policy.limits.iterations, None);
+    assert_eq!(config.policy.checks.timeout, None);
+    assert_eq!(config.policy.retry.from, wiggum_core::policy::RetryFrom::Clean);
+    assert_eq!(config.policy.protect.on_touch, wiggum_core::policy::OnTouch::Ask);
+}
+
+#[test]
+fn all_problems_at_once() {
+    let case = Case::new(
+        r#"nmae = "x"
+[agent]
+command = " "
+prompt_via = "stdni"
+env = { A = 1, WIGGUM_BIN = "x" }
+[limits]
+iterations = -1
+duration = "soon"
+no_progress = "three"
+max_tasks = 0
+max_iterations = 3
+[retry]
+from = "scratch"
+backoff = 1.5
+[checks]
+verify = ["ok", "", 3]
+complete_without_claim = "yes"
+[protect]
+paths = ["a[", "/etc/**"]
+[budget]
+usd = 5
+"#,
+    )
+    .user("[people]\nwait = true\n")
+    .env(&[("STUCK_THRESHOLD", "many"), ("WIGGUM_HEADLESS", "perhaps"), ("WIGGUM_LIMITS_ITERATION", "3")])
+    .flags(Flags {
+        agent_command: Some(String::new()),
+        name: Some("a/b".to_owned()),
+        ..Flags::default()
+    });
+    assert_eq!(
+        case.problems(),
+        r#"config.toml:2:8: `people.wait`: expected a duration such as "90s", "30m" or "1h30m", found true
+wiggum.toml:1:1: unknown key `nmae`
+  hint: did you mean `name`?
+wiggum.toml:3:11: `agent.command`: expected a command, found an empty text
+wiggum.toml:4:14: `agent.prompt_via`: expected "stdin", "argument" or "file", found "stdni"
+  hint: did you mean "stdin"?
+wiggum.toml:5:13: `agent.env`: expected a text for `A`, found 1
+wiggum.toml:5:16: `agent.env`: `WIGGUM_BIN` is set by wiggum itself
+wiggum.toml:7:14: `limits.iterations`: expected a whole number, 0 or more, found -1
+wiggum.toml:8:12: `limits.duration`: expected a duration such as "90s", "30m" or "1h30m", found the text "soon"
+wiggum.toml:9:15: `limits.no_progress`: expected a whole number, 0 or more, found the text "three"
+wiggum.toml:10:13: `limits.max_tasks`: expected a whole number, 1 or more, found 0
+wiggum.toml:11:1: unknown key `limits.max_iterations`
+  hint: did you mean `iterations`?
+wiggum.toml:13:8: `retry.from`: expected "work" or "clean", found "scratch"
+wiggum.toml:14:11: `retry.backoff`: expected a duration such as "90s", "30m" or "1h30m", found 1.5
+wiggum.toml:16:17: `checks.verify`: expected a command, found an empty text
+wiggum.toml:16:21: `checks.verify`: expected a command, found 3
+wiggum.toml:17:26: `checks.complete_without_claim`: expected true or false, found the text "yes"
+wiggum.toml:19:10: `protect.paths`: "a[" is not a path pattern: unclosed character class; missing ']'
+wiggum.toml:19:16: `protect.paths`: the pattern "/etc/**" is not relative to the workspace
+  hint: write "etc/**"
+wiggum.toml:20:2: unknown section `[budget]`
+  hint: the sections are agent, limits, retry, checks, protect, people
+WIGGUM_HEADLESS: expected true or false, found the text "perhaps"
+STUCK_THRESHOLD: expected a whole number, 0 or more, found the text "many"
+WIGGUM_LIMITS_ITERATION: unknown variable
+  hint: did you mean WIGGUM_LIMITS_ITERATIONS?
+--name: "a/b" cannot be a name
+  hint: use up to 64 letters, digits, `-`, `_` and `.`, not beginning with `.`
+--agent-command: expected a command, found an empty text"#
+    );
+}
+
+#[test]
+fn hints_for_unknown_keys() {
+    check_problems(
+        "[limit]\n",
+        "wiggum.toml:1:2: unknown section `[limit]`\n  hint: did you mean `[limits]`?",
+    );
+    check_problems(
+        "[limits]\nmax_retries = 3\n",
+        "wiggum.toml:2:1: unknown key `limits.max_retries`\n  hint: did you mean `max_retries` in `[retry]`?",
+    );
+    check_problems(
+        "verify = \"x\"\n",
+        "wiggum.toml:1:1: unknown key `verify`\n  hint: did you mean `verify` in `[checks]`?",
+    );
+    check_problems(
+        "max-iterations = 3\n",
+        "wiggum.toml:1:1: unknown key `max-iterations`\n  hint: did you mean `iterations` in `[limits]`?",
+    );
+    check_problems(
+        "[checks]\nbacklog = \"x\"\n",
+        "wiggum.toml:2:1: unknown key `checks.backlog`\n  hint: did you mean `backlog` at the top of the file?",
+    );
+    check_problems(
+        "[people]\ncolour = 1\n",
+        "wiggum.toml:2:1: unknown key `people.colour`\n  hint: the keys of `[people]` are wait",
+    );
+    check_problems(
+        "zzz = 1\n",
+        "wiggum.toml:1:1: unknown key `zzz`\n  hint: the keys outside of sections are backlog, name, prompt",
+    );
+    check_problems(
+        "agent = \"claude\"\n",
+        "wiggum.toml:1:1: `agent` is a section\n  hint: write [agent] and command = … below it",
+    );
+    check_problems(
+        "headless = true\n",
+        "wiggum.toml:1:1: `headless` is decided for each run, not in a file\n  hint: use --headless or WIGGUM_HEADLESS",
+    );
+    check_problems(
+        "[[loops]]\nname = \"a\"\nbacklog = \"b\"\n",
+        "wiggum.toml:1:3: `[[loops]]` is not available yet\n  hint: one file describes one loop: its keys are set at the top and in the sections",
+    );
+    for later in ["budget", "handoff", "health", "breaker", "claims", "sandbox"] {
+        let problems = Case::new(&format!("[{later}]\n")).problems();
+        assert!(
+            problems.starts_with(&format!("wiggum.toml:1:2: unknown section `[{later}]`\n  hint: ")),
+            "{problems}"
+        );
+    }
+}
+
+#[test]
+fn broken_toml_is_reported_with_the_rest() {
+    let case = Case::new("[limits]\niterations = \nduration = \"x\"\n[retry\nbackoff = \"y\"\n");
+    let problems = case.problems();
+    let places: Vec<_> = problems.lines().filter_map(|line| line.split(": ").next()).collect();
+    assert!(places.contains(&"wiggum.toml:2:14"), "{problems}");
+    assert!(places.iter().any(|place| place.starts_with("wiggum.toml:3:")), "{problems}");
+    assert!(places.iter().any(|place| place.starts_with("wiggum.toml:4:")), "{problems}");
+    check_problems("name = \"a\"\nname = \"b\"\n", "wiggum.toml:2:1: duplicate key");
+}
+
+#[test]
+fn odd_files() {
+    let case = Case::new("\u{feff}name = \"bom\"\r\n[limits]\r\niterations = 3\r\n");
+    assert_eq!(case.set(), "name = \"bom\" <- wiggum.toml:1\nlimits.iterations = 3 <- wiggum.toml:3");
+    fs::write(case.directory.path().join(WORKSPACE_FILE), b"name = \"\xff\"").unwrap();
+    assert_eq!(case.problems(), "wiggum.toml: is not UTF-8 text");
+    fs::remove_file(case.directory.path().join(WORKSPACE_FILE)).unwrap();
+    fs::create_dir(case.directory.path().join(WORKSPACE_FILE)).unwrap();
+    assert!(case.problems().starts_with("wiggum.toml: cannot be read: "), "{}", case.problems());
+}
+
+#[test]
+fn numbers_in_all_spellings_of_toml() {
+    let check = |number: &str, expected: u32| {
+        let config = Case::new(&format!("[retry]\nmax_retries = {number}\n")).config();
+        assert_eq!(config.policy.retry.max_retries, expected, "{number}");
+    };
+    check("1_000", 1000);
+    check("+3", 3);
+    check("0x1F", 31);
+    check("4294967295", u32::MAX);
+    check_problems(
+        "[retry]\nmax_retries = 4294967296\n",
+        "wiggum.toml:2:15: `retry.max_retries`: expected a whole number, 0 or more, found 4294967296",
+    );
+}
+
+#[test]
+fn variables() {
+    let check = |name: &str, text: &str, expected: &str| {
+        let case = Case::new("").env(&[(name, text)]);
+        assert_eq!(case.set(), expected, "{name}={text}");
+    };
+    check("WIGGUM_VERIFY", "cargo test", "checks.verify = [\"cargo test\"] <- WIGGUM_VERIFY");
+    check("WIGGUM_VERIFY", "[\"a\", \"b\"]", "checks.verify = [\"a\", \"b\"] <- WIGGUM_VERIFY");
+    check("WIGGUM_VERIFY", "[ -f done ]", "checks.verify = [\"[ -f done ]\"] <- WIGGUM_VERIFY");
+    check("WIGGUM_VERIFY", "true", "checks.verify = [\"true\"] <- WIGGUM_VERIFY");
+    check("WIGGUM_AGENT_COMMAND", "true", "agent.command = \"true\" <- WIGGUM_AGENT_COMMAND");
+    check("WIGGUM_AGENT", "claude", "agent.name = \"claude\" <- WIGGUM_AGENT");
+    check("WIGGUM_MAX_DURATION", "90", "limits.duration = \"1m30s\" <- WIGGUM_MAX_DURATION");
+    check("WIGGUM_MAX_DURATION", "2h", "limits.duration = \"2h\" <- WIGGUM_MAX_DURATION");
+    check("WIGGUM_PROMPT", "p.md", "prompt = \"p.md\" <- WIGGUM_PROMPT");
+    check("WIGGUM_BACKLOG", "b.md", "backlog = \"b.md\" <- WIGGUM_BACKLOG");
+    check("WIGGUM_NAME", "7", "name = \"7\" <- WIGGUM_NAME");
+    check("WIGGUM_HEADLESS", "1", "headless = true <- WIGGUM_HEADLESS");
+    check("WIGGUM_ALLOW_DIRTY", "Off", "allow_dirty = false <- WIGGUM_ALLOW_DIRTY");
+    check("STUCK_THRESHOLD", " 5 ", "limits.stuck_threshold = 5 <- STUCK_THRESHOLD");
+    check("WIGGUM_AGENT_ENV", "{ A = \"b\" }", "agent.env = { A = \"…\" } <- WIGGUM_AGENT_ENV");
+    check("MAX_ITERATIONS", "", "");
+    check("WIGGUM_NAME", "  ", "");
+    for own in value::OWN_VARIABLES {
+        check(own, "anything", "");
+    }
+    check("WIGGUM_SOMEBODY_ELSES", "x", "");
+    check("MAX_ITERATION", "x", "");
+}
+
+#[test]
+fn mistyped_variables() {
+    let check = |name: &str, expected: &str| {
+        let case = Case::new("").env(&[(name, "1")]);
+        assert_eq!(case.problems(), format!("{name}: unknown variable\n  hint: {expected}"));
+    };
+    check("WIGGUM_MAX_ITERATION", "did you mean WIGGUM_MAX_ITERATIONS?");
+    check("WIGGUM_RETRY_COLOUR", "see `wiggum config show` for the keys there are");
+}
+
+#[test]
+fn all_flags() {
+    let flags = Flags {
+        backlog: Some("b.json".into()),
+        name: Some("n".to_owned()),
+        prompt: Some("p.md".into()),
+        headless: Some(true),
+        allow_dirty: Some(true),
+        agent: Some("a".to_owned()),
+        agent_command: Some("c".to_owned()),
+        agent_timeout: Some(Millis::from_secs(60)),
+        scenario: None,
+        max_iterations: Some(0),
+        max_duration: Some(Millis::from_secs(7200)),
+        max_retries: Some(0),
+        verify: vec!["v".to_owned(), "w".to_owned()],
+        complete_without_claim: Some(true),
+    };
+    let case = Case::new("").flags(flags);
+    assert_eq!(
+        case.set(),
+        "\
+backlog = \"b.json\" <- BACKLOG
+name = \"n\" <- --name
+prompt = \"p.md\" <- --prompt
+headless = true <- --headless
+allow_dirty = true <- --allow-dirty
+agent.name = \"a\" <- --agent
+agent.command = \"c\" <- --agent-command
+agent.timeout = \"1m\" <- --agent-timeout
+limits.iterations = none <- --max-iterations
+limits.duration = \"2h\" <- --max-duration
+retry.max_retries = 0 <- --max-retries
+checks.verify = [\"v\", \"w\"] <- --verify
+checks.complete_without_claim = true <- --complete-without-claim"
+    );
+}
+
+#[test]
+fn command_and_scenario() {
+    let both = "[agent]\ncommand = \"c\"\nscenario = \"s.toml\"\n";
+    check_problems(
+        both,
+        "wiggum.toml:3:1: `agent.command` and `agent.scenario` are both set\n  hint: the scripted agent of a scenario takes the place of a command: keep one",
+    );
+    let case = Case::new("[agent]\nscenario = \"s.toml\"\n").user("[agent]\ncommand = \"c\"\n");
+    assert_eq!(case.set(), "agent.scenario = \"s.toml\" <- wiggum.toml:2");
+    assert_eq!(case.config().agent.command, None);
+    let case = case.flags(Flags { agent_command: Some("d".to_owned()), ..Flags::default() });
+    assert_eq!(case.set(), "agent.command = \"d\" <- --agent-command");
+    assert_eq!(case.config().agent.scenario, None);
+}
+
+#[test]
+fn a_wait_longer_than_the_longest() {
+    check_problems(
+        "[retry]\nbackoff = \"10m\"\n",
+        "wiggum.toml:2:1: `retry.backoff` (10m) is longer than `retry.backoff_max` (5m)\n  hint: set both",
+    );
+    let case = Case::new("[retry]\nbackoff = \"10m\"\nbackoff_max = \"10m\"\n");
+    assert_eq!(case.config().policy.retry.backoff, Millis::from_secs(600));
+}
+
+#[test]
+fn paths_of_files_are_relative_to_the_workspace() {
+    let case = Case::new("backlog = \"sub/PRD.json\"\nprompt = \"~/p.md\"\n").env(&[("HOME", "/home/ralph")]);
+    let config = case.config();
+    assert_eq!(config.backlog, Some(case.directory.path().join("sub/PRD.json")));
+    assert_eq!(config.prompt, Some("/home/ralph/p.md".into()));
+    let case = case.env(&[("WIGGUM_BACKLOG", "env.json")]);
+    assert_eq!(case.config().backlog, Some("env.json".into()));
+    let case = case.flags(Flags { backlog: Some("flag.json".into()), ..Flags::default() });
+    assert_eq!(case.config().backlog, Some("flag.json".into()));
+}
+
+#[test]
+fn where_the_users_file_is() {
+    let check = |variables: &[(&str, &str)], expected: Option<&str>| {
+        let env = variables.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        assert_eq!(user_file(&env), expected.map(PathBuf::from));
+    };
+    check(&[("HOME", "/h")], Some("/h/.config/wiggum/config.toml"));
+    check(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "/x")], Some("/x/wiggum/config.toml"));
+    check(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "x")], Some("/h/.config/wiggum/config.toml"));
+    check(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "")], Some("/h/.config/wiggum/config.toml"));
+    check(&[], None);
+}
+
+#[test]
+fn shown_for_people_and_programs() {
+    let case = Case::new("[agent]\nenv = { TOKEN = \"geheim\" }\n").env(&[("WIGGUM_VERIFY", "make")]);
+    let rows = case.config().explain();
+    let table = explained_table(&rows);
+    assert!(table.contains("\nname                           \"main\""), "{table}");
+    assert!(table.contains("  WIGGUM_VERIFY\n"), "{table}");
+    let json = serde_json::to_value(&rows).unwrap();
+    assert!(!table.contains("geheim") && !json.to_string().contains("geheim"));
+    let row = json.as_array().unwrap().iter().find(|row| row["key"] == "agent.env").unwrap();
+    assert_eq!(row["source"]["from"], "workspace_file");
+    assert_eq!(row["source"]["line"], 2);
+    let row = json.as_array().unwrap().iter().find(|row| row["key"] == "limits.duration").unwrap();
+    assert_eq!((&row["value"], &row["source"]["from"]), (&serde_json::Value::Null, &"default".into()));
+}
+
+/// The example of a key or its default: something that can be set, as it is written in TOML.
+fn settable_line(key: &Key) -> String {
+    let default = key.default();
+    let text = key.example.map_or_else(|| default.to_string(), str::to_owned);
+    match key.section() {
+        "" => format!("{} = {text}\n", key.name()),
+        section => format!("[{section}]\n{} = {text}\n", key.name()),
+    }
+}
+
+fn files_keys() -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().filter(|key| key.settable == Settable::Everywhere)
+}
+
+#[test]
+fn the_table_is_sound() {
+    let mut names = std::collections::BTreeSet::new();
+    for key in KEYS {
+        assert!(names.insert(key.path), "{} is there twice", key.path);
+        assert!(SECTIONS.iter().any(|(section, _)| *section == key.section()), "{}", key.path);
+        assert!(key.help.ends_with('.'), "{}", key.path);
+        assert!(
+            key.example.is_some() || !key.default().is_empty() || key.settable == Settable::PerRun,
+            "{}",
+            key.path
+        );
+        for variable in key.variables() {
+            assert!(names.insert(variable.clone().leak()), "{variable} is there twice");
+            assert!(!value::OWN_VARIABLES.contains(&variable.as_str()), "{variable}");
+        }
+        // Setting the default changes nothing: `get` and `set` mean the same field.
+        let mut config = Config::default();
+        (key.set)(&mut config, key.default());
+        assert_eq!(config, Config::default(), "{}", key.path);
+    }
+}
+
+#[test]
+fn every_key_can_be_set_in_a_file_and_by_variable() {
+    for key in files_keys() {
+        let config = Case::new(&settable_line(key)).config();
+        assert!(matches!(config.source(key.path), ConfigSource::WorkspaceFile { .. }), "{}", key.path);
+    }
+    for key in KEYS {
+        for variable in key.variables() {
+            let text = key.example.map_or_else(|| key.default().to_string(), str::to_owned);
+            let text = if key.default() == Value::None && key.example.is_none() {
+                "x"
+            } else {
+                text.trim_matches('"')
+            };
+            let config = Case::new("").env(&[(&variable, text)]).config();
+            assert_eq!(config.source(key.path), &ConfigSource::Environment { variable });
+        }
+    }
+}
+
+/// Each field of the policy is somebody's key, but for what is not configuration.
+#[test]
+fn every_rule_of_the_policy_has_a_key() {
+    let mut config = Config::default();
+    for key in KEYS {
+        let other = match key.shape {
+            Shape::Name | Shape::Path | Shape::Command => Value::Text("other".to_owned()),
+            Shape::Commands | Shape::Globs => Value::List(vec!["other".to_owned()]),
+            Shape::Count(_) => Value::Count(4711),
+            Shape::Duration(_) => Value::Duration(Millis(4711)),
+            Shape::Switch => Value::Switch(true),
+            Shape::Choice(words) => {
+                let unlike = words.iter().find(|word| Value::Text((**word).to_owned()) != key.default());
+                Value::Text((*unlike.unwrap()).to_owned())
+            }
+            Shape::Variables => Value::Variables(BTreeMap::from([("A".to_owned(), "b".to_owned())])),
+        };
+        (key.set)(&mut config, other.clone());
+        assert_eq!((key.get)(&config), other, "{}", key.path);
+    }
+    let (before, after) = (flat(&Policy::default()), flat(&config.policy));
+    let same: Vec<_> =
+        before.iter().filter(|(path, value)| after.get(*path) == Some(value)).map(|(path, _)| path).collect();
+    assert_eq!(same, ["people.present", "selection"]);
+}
+
+fn flat(policy: &Policy) -> BTreeMap<String, serde_json::Value> {
+    let serde_json::Value::Object(sections) = serde_json::to_value(policy).unwrap() else { panic!() };
+    let mut rules = BTreeMap::new();
+    for (section, fields) in sections {
+        match fields {
+            serde_json::Value::Object(fields) => {
+                rules.extend(fields.into_iter().map(|(name, value)| (format!("{section}.{name}"), value)));
+            }
+            value => drop(rules.insert(section, value)),
+        }
+    }
+    rules
+}
+
+#[test]
+fn every_word_of_a_choice_is_understood() {
+    for key in KEYS {
+        let Shape::Choice(words) = key.shape else { continue };
+        for word in words {
+            let mut config = Config::default();
+            (key.set)(&mut config, Value::Text((*word).to_owned()));
+            assert_eq!((key.get)(&config), Value::Text((*word).to_owned()));
+        }
+    }
+}
+
+#[test]
+fn the_generated_file_is_the_default_and_each_of_its_lines_works() {
+    let text = commented_toml(&[]);
+    assert_eq!(Case::new(&text).config(), Config::default());
+    for key in files_keys() {
+        let commented = format!("\n#{} = ", key.name());
+        let section = format!("\n[{}]\n", key.section());
+        let start = if key.section().is_empty() { 0 } else { text.find(&section).expect("its section") };
+        let at = start + text[start..].find(&commented).unwrap_or_else(|| panic!("{} is missing", key.path));
+        let set = format!("{}\n{}", &text[..at], &text[at + 2..]);
+        let config = Case::new(&set).config();
+        assert!(matches!(config.source(key.path), ConfigSource::WorkspaceFile { .. }), "{}", key.path);
+        if !key.default().is_empty() {
+            let shown = config.explain().into_iter().find(|row| row.key == key.path).unwrap();
+            assert_eq!(shown.value, key.default(), "{}", key.path);
+        }
+    }
+    let longest = text.lines().map(|line| line.chars().count()).filter(|width| *width < 150).max();
+    assert!(longest <= Some(110), "{longest:?}");
+}
+
+#[test]
+fn the_generated_file_sets_what_was_found() {
+    let odd = "sh -c 'echo \"a\\b\"'";
+    let preset = |key, value| Preset { key, value, because: "found x".to_owned() };
+    let text = commented_toml(&[
+        preset("backlog", Value::Text("PRD.json".to_owned())),
+        preset("checks.verify", Value::List(vec![odd.to_owned()])),
+    ]);
+    assert!(text.contains("\n# (found x)\nbacklog = \"PRD.json\"\n"), "{text}");
+    let config = Case::new(&text).config();
+    assert_eq!(config.policy.checks.verify, [odd]);
+}
+
+#[test]
+fn the_schema_knows_every_key_and_its_default() {
+    let schema = config_schema();
+    for key in files_keys() {
+        let section = match key.section() {
+            "" => &schema,
+            section => &schema["properties"][section],
+        };
+        assert_eq!(section["additionalProperties"], false, "{}", key.path);
+        let property = &section["properties"][key.name()];
+        assert_eq!(property["description"], key.help, "{}", key.path);
+        assert_eq!(property["default"], serde_json::Value::from(key.default()), "{}", key.path);
+    }
+    assert_eq!(schema["properties"]["headless"], serde_json::Value::Null);
+    assert_eq!(
+        schema["properties"]["retry"]["properties"]["from"]["enum"],
+        serde_json::json!(["work", "clean"])
+    );
+}
+
+#[test]
+fn the_documentation_knows_every_key() {
+    let text = configuration_markdown();
+    for key in KEYS {
+        assert!(text.contains(key.help), "{}", key.path);
+        assert!(key.variables().all(|variable| text.contains(&format!("`{variable}`"))), "{}", key.path);
+    }
+    assert!(text.contains("| `iterations` | number | `50` |"), "{text}");
+}

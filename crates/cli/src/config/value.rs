@@ -102,6 +102,22 @@ impl Shape {
         }
     }
 
+    /// What is expected of one element of a list.
+    pub(crate) fn expected_element(self) -> String {
+        match self {
+            Self::Commands => Self::Command.expected(),
+            Self::Globs => "a path pattern".to_owned(),
+            Self::Name
+            | Self::Path
+            | Self::Command
+            | Self::Count(_)
+            | Self::Duration(_)
+            | Self::Switch
+            | Self::Choice(_)
+            | Self::Variables => self.expected(),
+        }
+    }
+
     /// Takes a value of this shape if it makes sense, and `0` for what it means here.
     pub(crate) fn accept(self, value: Value) -> Result<Value, Vec<Complaint>> {
         let complaints: Vec<_> = match (&value, self) {
@@ -133,7 +149,10 @@ impl Shape {
     /// What is wrong with one text of this shape.
     fn complain(self, text: &str) -> Option<Complaint> {
         if text.trim().is_empty() {
-            return Some(Complaint::new(format!("expected {}, found an empty text", self.expected())));
+            return Some(Complaint::new(format!(
+                "expected {}, found an empty text",
+                self.expected_element()
+            )));
         }
         if text.contains('\0') {
             return Some(Complaint::new("a NUL character is not possible here"));
