@@ -464,9 +464,8 @@ impl<'a> Engine<'a> {
 
     /// Reads the backlog if it changed. Between iterations, everything in it is a person's word.
     pub(crate) fn read_backlog(&mut self) -> Result<(), EngineError> {
-        let known = self.journal.state.tasks.counts().total > 0;
         match self.backlog.refresh() {
-            Ok(Refresh::Unchanged) if known && self.journal.state.backlog_broken.is_none() => return Ok(()),
+            Ok(Refresh::Unchanged) if self.journal.state.backlog_broken.is_none() => return Ok(()),
             Ok(Refresh::Unchanged | Refresh::Changed) => {}
             Err(error @ (BacklogError::Read { .. } | BacklogError::Problems(_))) => {
                 let message = crate::error::chain(&error);
@@ -490,6 +489,7 @@ impl<'a> Engine<'a> {
         if let Some(event) = event {
             self.record(event);
         }
+        self.backlog.take_in();
         Ok(())
     }
 
