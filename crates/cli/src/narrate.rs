@@ -170,10 +170,10 @@ impl Narrator {
         match verdict {
             Verdict::Accepted { .. } => {}
             Verdict::Refuted { .. } if self.failed_checks > 0 => {
-                self.line(&format!("  {} claimed, but the checks say otherwise", style.red("✗")));
+                self.line(&format!("  {} claimed, but not done: a check failed", style.red("✗")));
             }
             Verdict::Refuted { reasons } => {
-                self.line(&format!("  {} claimed, but not accepted:", style.red("✗")));
+                self.line(&format!("  {} claimed, but not done:", style.red("✗")));
                 self.reasons(reasons);
             }
             Verdict::Held { reasons } => {
