@@ -29,7 +29,7 @@ pub(crate) fn events(args: &EventsArgs) -> Result<ExitCode, Failure> {
 }
 
 fn follow(loops: &Loops, id: LoopId, printer: &mut Printer) -> Result<(), Failure> {
-    let mut watch = Watch::new(&loops.dir);
+    let mut watch = Watch::new(&loops.dir, id);
     watch.tell_end_of_reader();
     let engine = loops.engine(id)?;
     if let Some(holder) = engine.alive() {

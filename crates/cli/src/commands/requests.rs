@@ -101,7 +101,7 @@ pub(crate) fn send(
 ) -> Result<ExitCode, Failure> {
     let engine = loops.engine(record.id)?;
     // Watching starts first, so that nothing the engine does is missed.
-    let watch = Watch::new(&loops.dir);
+    let watch = Watch::new(&loops.dir, record.id);
     let before = loops.store.last_seq(record.id)?;
     let id = loops.store.post(record.id, request, &who(), Timestamp::now())?;
     let (state, message) = if engine.alive().is_some() {

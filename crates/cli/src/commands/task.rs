@@ -15,7 +15,7 @@ use wiggum_engine::backlog_file::BacklogError;
 
 use crate::args::{StatusWord, TaskAdd, TaskCommand, TaskFile};
 use crate::commands::backlog::{OpenBacklog, OverLoop, broken};
-use crate::commands::describe::one_line;
+use crate::commands::describe::{counted, one_line};
 use crate::commands::requests::{self, Settled, unknown_task};
 use crate::commands::{print_json, refuse_inside_agent};
 use crate::failure::{Failure, USAGE};
@@ -261,7 +261,7 @@ fn validate(args: &TaskFile) -> Result<ExitCode, Failure> {
     let lines: String = found.iter().map(|problem| format!("{problem}\n")).collect();
     match tasks {
         Some(tasks) if found.is_empty() => {
-            term::print(&format!("{tasks} tasks, no problems ({})\n", open.name));
+            term::print(&format!("{}, no problems ({})\n", counted(tasks, "task"), open.name));
         }
         Some(_) | None => drop(term::print(&lines)),
     }
