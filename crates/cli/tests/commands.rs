@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -254,6 +255,7 @@ fn without_a_loop_there_is_nothing_to_see_and_nothing_to_steer() {
         assert_eq!(place.check(&[command, "--json"], 0), "[]\n");
     }
     assert!(place.check(&["events", "--follow"], 0).contains("no loops here yet"));
+    assert_eq!(place.check(&["events", "--json"], 0), "");
     let refused: [&[&str]; 5] =
         [&["pause"], &["stop"], &["skip", "one"], &["show", "one"], &["answer", "q1", "1"]];
     for args in refused {
@@ -547,6 +549,37 @@ fn agents_may_look_and_add_but_not_judge() {
 }
 
 #[test]
+fn an_agent_adds_a_task_that_is_then_worked_on() {
+    let place = Place::new(TWO_TASKS);
+    let adds = r#"
+[[attempt]]
+task = "one"
+steps = [{ run = "\"$WIGGUM_BIN\" task add --id three --description 'Found on the way'" }, { claim = "" }]
+"#;
+    place.run(&format!("{adds}{WORKS}"), 0);
+    assert_eq!(place.ids(), ["one", "two", "three"]);
+    assert_eq!(place.json(&["show", "three", "--json"])["state"], "done");
+}
+
+#[test]
+fn loops_are_told_apart_by_name() {
+    let place = Place::new(TWO_TASKS);
+    let scenario = place.scenario(ASKS);
+    for name in ["day", "night"] {
+        place.check(&["run", "--headless", "--json", "--name", name, "--scenario", &scenario], 6);
+    }
+    let text = place.check(&["status"], 0);
+    assert!(text.find("day  terminated") < text.find("night  terminated"), "{text}");
+    contains_all(&place.check(&["inbox"], 0), &["loop day", "loop night"]);
+    let created = |args: &[&str]| place.check(args, 0).lines().next().unwrap().to_owned();
+    assert!(created(&["events"]).contains("loop night over PRD.json"), "the last one is meant");
+    assert!(created(&["events", "--loop", "day"]).contains("loop day over PRD.json"));
+    assert!(place.check(&["events", "--loop", "noon"], 2).contains("there are: day over PRD.json"));
+    assert!(place.check(&["answer", "q1", "1"], 2).contains("open in several loops: day, night"));
+    assert!(place.check(&["answer", "q1", "1", "--loop", "day"], 0).starts_with("kept"));
+}
+
+#[test]
 fn the_status_is_stored_and_folded_only_when_it_must_be() {
     const EVENTS: u64 = 100_000;
     let place = Place::new(TWO_TASKS);
@@ -602,6 +635,15 @@ fn doctor_names_what_is_broken() {
     fs::remove_file(place.root.join("wiggum.toml")).unwrap();
     let text = place.check(&["doctor"], 0);
     contains_all(&text, &["warning  backlog", "differs from what loop main last knew"]);
+
+    place.git(&["checkout", "--quiet", "--detach"]);
+    assert!(place.check(&["doctor"], 0).contains("HEAD is detached"));
+    place.git(&["update-ref", "refs/wiggum/000000000000/one/1", "HEAD"]);
+    fs::write(place.root.join(".git/MERGE_HEAD"), place.git(&["rev-parse", "HEAD"])).unwrap();
+    fs::set_permissions(place.root.join(".wiggum"), fs::Permissions::from_mode(0o755)).unwrap();
+    let parts =
+        ["a merge is unfinished", "of no known loop: 1 reference", "can be read by others (mode 755)"];
+    contains_all(&place.check(&["doctor"], 1), &parts);
 
     for name in ["wiggum.db-wal", "wiggum.db-shm"] {
         drop(fs::remove_file(place.root.join(".wiggum").join(name)));
