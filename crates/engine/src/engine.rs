@@ -431,7 +431,8 @@ impl<'a> Engine<'a> {
     }
 
     fn take_requests(&mut self) -> Result<(), EngineError> {
-        for pending in self.journal.store.pending(self.journal.id)? {
+        let requests = self.journal.store.pending(self.journal.id)?;
+        for pending in &requests {
             self.journal.handled(pending.id);
             // Whoever paused or stopped meant the engine of that time, not this one.
             let stale = self.journal.state.run.started_at.is_some_and(|at| pending.at < at);
@@ -439,7 +440,12 @@ impl<'a> Engine<'a> {
                 self.handle_request(&pending.request, &pending.by);
             }
         }
-        self.flush()
+        self.flush()?;
+        if !requests.is_empty() {
+            // Whoever asked waits for this file to change, also when nothing came of the request.
+            self.write_status_file(self.clock.now());
+        }
+        Ok(())
     }
 
     fn handle_request(&mut self, request: &Request, by: &str) {
