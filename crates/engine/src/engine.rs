@@ -131,6 +131,8 @@ pub struct Engine<'a> {
 /// The agent's process, and what this engine wants of it.
 pub(crate) struct RunningAgent {
     pub(crate) process: Running,
+    /// What it was told, wherever its copy in a file has gone.
+    pub(crate) prompt: String,
     pub(crate) stopping: Option<StopWhy>,
 }
 
@@ -228,7 +230,6 @@ impl<'a> Engine<'a> {
         self.look_at_repository()?;
         self.recover()?;
         self.start_run()?;
-        self.guard_repository()?;
         self.read_backlog()?;
         self.flush()
     }
