@@ -70,11 +70,7 @@ pub fn severity(protect: &Protect, kind: FlagKind) -> OnTouch {
     }
 }
 
-fn judge_flags(
-    protect: &Protect,
-    flags: &[Flag],
-    is_approved: impl Fn(&str) -> bool,
-) -> Option<Verdict> {
+fn judge_flags(protect: &Protect, flags: &[Flag], is_approved: impl Fn(&str) -> bool) -> Option<Verdict> {
     let with = |wanted: OnTouch| -> Vec<String> {
         let flags = flags.iter().filter(|flag| severity(protect, flag.kind) == wanted);
         flags.map(describe_flag).filter(|reason| !is_approved(reason)).collect()
