@@ -128,7 +128,6 @@ pub struct Engine<'a> {
     /// while the channel is full.
     woken: Arc<AtomicBool>,
     _workspace: FileLock,
-    pub(crate) prompt: String,
     skip_after_stop: Option<(TaskId, String)>,
     waker: Option<Waker>,
     last_waiting: Option<Waiting>,
@@ -138,6 +137,8 @@ pub struct Engine<'a> {
 /// The agent's process, and what this engine wants of it.
 pub(crate) struct RunningAgent {
     pub(crate) process: Running,
+    /// What it was told, wherever its copy in a file has gone.
+    pub(crate) prompt: String,
     pub(crate) stopping: Option<StopWhy>,
 }
 
@@ -189,7 +190,6 @@ impl<'a> Engine<'a> {
             guardian: None,
             woken: Arc::new(AtomicBool::new(true)),
             _workspace: workspace,
-            prompt: String::new(),
             skip_after_stop: None,
             waker: None,
             last_waiting: None,
@@ -239,7 +239,6 @@ impl<'a> Engine<'a> {
         let ended = self.sweep()?;
         self.start_run()?;
         self.recover(ended)?;
-        self.guard_repository()?;
         self.read_backlog()?;
         self.flush()
     }

@@ -177,6 +177,13 @@ impl Git {
         self.run(&command)
     }
 
+    /// Makes the index the same as HEAD for these paths; files stay.
+    pub fn unstage(&self, paths: &[&str]) -> Result<(), GitError> {
+        let mut command = owned(&["reset", "--quiet", "--"]);
+        command.extend(paths.iter().map(|path| literal(path)));
+        self.run(&command)
+    }
+
     /// Keeps the index as it is now, so that a check which runs `git add` cannot change what will be
     /// committed. Git never writes to an index in place, so a hard link is enough.
     pub fn save_index(&self, to: &Path) -> Result<(), GitError> {

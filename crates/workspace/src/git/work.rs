@@ -7,6 +7,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use wiggum_core::event::Exit;
+
 use crate::process::{self, Input};
 
 use super::{Git, GitError, Hooks, Status, excluding, failed, owned, remove_if_there, text};
@@ -110,6 +112,19 @@ impl Git {
             (Some(_) | None, _) => {}
         }
         Ok(Squashed { commits, switched_from: switched.then_some(head.branch), unfinished })
+    }
+
+    /// Is the one commit part of the other's history?
+    pub fn is_ancestor(&self, commit: &str, of: &str) -> Result<bool, GitError> {
+        let command = ["merge-base", "--is-ancestor", commit, of];
+        let output = self.output(&command, Hooks::Off)?;
+        match output.exit {
+            Exit::Code { code: 0 } => Ok(true),
+            Exit::Code { code: 1 } => Ok(false),
+            Exit::Code { .. } | Exit::Signal { .. } | Exit::TimedOut | Exit::NotStarted => {
+                Err(failed(&command, &output))
+            }
+        }
     }
 
     fn commits_between(&self, base: Option<&str>, tip: &str) -> Result<Vec<String>, GitError> {
