@@ -12,11 +12,11 @@ use wiggum_core::state::{OpenIteration, Stage};
 use wiggum_core::task::FileStatus;
 use wiggum_core::verdict::checks_for;
 use wiggum_core::weaken::{TestFile, is_test_path, weakened};
+use wiggum_workspace::crash;
 use wiggum_workspace::git::{Change, CommitOutcome, Entry, Git, Guardian, PutBack, Source, Status};
 
 use crate::backlog_file::BacklogError;
 use crate::check_files::{CheckFile, check_files};
-use crate::crash;
 use crate::engine::{Engine, Settings};
 use crate::error::{EngineError, chain};
 
