@@ -16,6 +16,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -58,7 +59,7 @@ fn a_run_killed_at_any_time_comes_to_the_same() {
     each_of(&seeds, |seed| {
         let mut random = Random(*seed);
         let mut kills = 0;
-        finish(Project::new(), &undisturbed, seed, |project| {
+        finish(Project::new(), &undisturbed, &format!("seed {seed}"), |project| {
             kills += 1;
             let ran = if kills <= 12 {
                 run_for_events(project, random.below(25), random.below(2) == 0)
@@ -66,7 +67,7 @@ fn a_run_killed_at_any_time_comes_to_the_same() {
                 project.run(None).0
             };
             (ran, String::new())
-        });
+        })
     });
 }
 
@@ -121,7 +122,7 @@ fn sweep(undisturbed: &Final, new: impl Fn() -> Project + Sync, chains: &[Chain]
         let mut gaps = chain.gaps.iter().copied();
         let mut left = gaps.next();
         let mut killed_at = Vec::new();
-        finish(new(), undisturbed, chain, |project| {
+        finish(new(), undisturbed, &chain.name, |project| {
             let (ran, passed) = project.run(left);
             if ran == Ran::Killed {
                 left = gaps.next();
@@ -131,7 +132,7 @@ fn sweep(undisturbed: &Final, new: impl Fn() -> Project + Sync, chains: &[Chain]
                 left = left.map(|left| left - passed.len());
             }
             (ran, killed_at.last().cloned().unwrap_or_default())
-        });
+        })
     });
     let (loops, kills) = (chains.len(), kills.load(Ordering::Relaxed));
     eprintln!("{loops} loops, {kills} kills, {:.1} s", started.elapsed().as_secs_f64());
@@ -141,9 +142,9 @@ fn sweep(undisturbed: &Final, new: impl Fn() -> Project + Sync, chains: &[Chain]
 fn finish(
     project: Project,
     undisturbed: &Final,
-    name: &dyn std::fmt::Debug,
+    name: &str,
     mut run: impl FnMut(&Project) -> (Ran, String),
-) {
+) -> Result<(), String> {
     let mut story = Vec::new();
     let worked = panic::catch_unwind(AssertUnwindSafe(|| {
         let mut settled: Vec<(String, usize)> = Vec::new();
@@ -163,11 +164,10 @@ fn finish(
             panic!("{difference}");
         }
     }));
-    if let Err(problem) = worked {
-        let kept = project.keep();
-        eprintln!("{name:?}: {}\n{}", kept.display(), story.join("\n"));
-        panic::resume_unwind(problem);
-    }
+    worked.map_err(|problem| {
+        let problem = problem.downcast::<String>().map_or_else(|_| String::new(), |text| *text);
+        format!("{name}, in {}\n{}\n{problem}", project.keep().display(), story.join("\n"))
+    })
 }
 
 /// Remembers how often the agent had been started for tasks that are done now.
@@ -219,22 +219,23 @@ fn run_for_events(project: &Project, events: usize, whole_group: bool) -> Ran {
     project.wait(child)
 }
 
-/// On two threads: what is measured is the program, not how many of it fit on the machine.
-fn each_of<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
+/// On two threads; every failure is told, since they often explain each other.
+fn each_of<T: Sync>(items: &[T], work: impl Fn(&T) -> Result<(), String> + Sync) {
     let next = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        let worker = || {
-            while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
-                work(item);
-            }
-        };
-        let threads = [scope.spawn(worker), scope.spawn(worker)];
-        for thread in threads {
-            if let Err(problem) = thread.join() {
-                panic::resume_unwind(problem);
+    let failures = Mutex::new(Vec::new());
+    let worker = || {
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Err(failure) = work(item) {
+                failures.lock().unwrap().push(failure);
             }
         }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(worker);
+        scope.spawn(worker);
     });
+    let failures = failures.into_inner().unwrap();
+    assert!(failures.is_empty(), "{} of {} failed:\n{}", failures.len(), items.len(), failures.join("\n\n"));
 }
 
 /// SplitMix64: small, seeded, the same everywhere.
