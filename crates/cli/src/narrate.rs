@@ -46,6 +46,8 @@ pub(crate) struct Narrator {
     /// Output is in the middle of a line.
     midline: bool,
     iteration_started: Option<Timestamp>,
+    /// Checks of this iteration that failed; what they printed was shown as it came.
+    failed_checks: u32,
 }
 
 impl Narrator {
@@ -56,6 +58,7 @@ impl Narrator {
             checks: settings.policy.checks.verify.clone(),
             midline: false,
             iteration_started: None,
+            failed_checks: 0,
         }
     }
 
@@ -148,6 +151,7 @@ impl Narrator {
         if evidence.passed() {
             text.push_str(&style.dim(&format!("  {}", duration(evidence.duration))));
         } else {
+            self.failed_checks += 1;
             text.push_str(&format!("  {}", style.red(&evidence.exit.to_string())));
         }
         self.line(&text);
@@ -165,6 +169,9 @@ impl Narrator {
         let style = self.style;
         match verdict {
             Verdict::Accepted { .. } => {}
+            Verdict::Refuted { .. } if self.failed_checks > 0 => {
+                self.line(&format!("  {} claimed, but not done: a check failed", style.red("✗")));
+            }
             Verdict::Refuted { reasons } => {
                 self.line(&format!("  {} claimed, but not done:", style.red("✗")));
                 self.reasons(reasons);
@@ -278,7 +285,12 @@ impl Narrator {
             | EndReason::NoProgress => style.red(&format!("✗ {}", end_words(reason))),
         };
         self.line(&format!("\n{}", style.bold(&headline)));
-        self.line(&style.dim(&format!("  {} ({})", harmless(detail), reason.name())));
+        let detail = if reason == EndReason::GoalAchieved && counts.skipped == 0 && counts.total > 0 {
+            reason.name().to_owned()
+        } else {
+            format!("{} ({})", harmless(detail), reason.name())
+        };
+        self.line(&style.dim(&format!("  {detail}")));
         self.progress(state);
         if counts.unverified > 0 {
             self.line(&style.yellow(&format!(
@@ -330,6 +342,7 @@ impl Observer for Narrator {
             }
             Event::IterationStarted { task, attempt, .. } => {
                 self.iteration_started = Some(envelope.at);
+                self.failed_checks = 0;
                 self.heading(state, task, *attempt);
             }
             Event::AgentEnded { duration: took, flags, ended_processes, .. } => {

@@ -12,6 +12,22 @@ pub(crate) fn print(text: &str) -> ExitCode {
     }
 }
 
+/// Is anybody there to read what is printed?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    There,
+    Gone,
+}
+
+/// Writes to standard output at once, for commands that go on for as long as somebody reads.
+pub(crate) fn print_to_reader(text: &str) -> Reader {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Reader::There,
+        Err(_) => Reader::Gone,
+    }
+}
+
 /// Writes to standard error, where everything goes that is not the answer itself.
 pub(crate) fn note(text: &str) {
     drop(std::io::stderr().lock().write_all(text.as_bytes()));

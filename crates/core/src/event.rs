@@ -17,6 +17,7 @@ pub const EVENT_VERSION: u32 = 1;
 
 /// An event with its place in the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Envelope {
     pub v: u32,
     pub seq: Seq,
@@ -27,8 +28,17 @@ pub struct Envelope {
     pub event: Event,
 }
 
+/// The JSON Schema of a line of `wiggum events --json`.
+#[cfg(feature = "schema")]
+pub fn schema() -> serde_json::Value {
+    let mut schema = schemars::schema_for!(Envelope);
+    schema.insert("title".to_owned(), "An event of a wiggum journal".into());
+    schema.to_value()
+}
+
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
     LoopCreated {
@@ -263,6 +273,7 @@ pub const MAX_LISTED_PATHS: usize = 200;
 
 /// Text kept beside the journal, with enough of it here to be read at a glance.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlobRef {
     /// Hash of the whole text; empty where nothing was stored.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -277,6 +288,7 @@ pub struct BlobRef {
 pub const MAX_EXCERPT: usize = 2048;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Exit {
     Code {
@@ -310,6 +322,7 @@ impl std::fmt::Display for Exit {
 
 /// Tokens and money, as the agent itself reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Usage {
     pub input_tokens: u64,
@@ -331,6 +344,7 @@ impl std::ops::AddAssign for Usage {
 
 /// The agent says done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Claim {
     /// The words that were read as the claim.
     pub text: String,
@@ -338,6 +352,7 @@ pub struct Claim {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimSource {
     /// `<promise>…</promise>`
@@ -352,6 +367,7 @@ pub enum ClaimSource {
 
 /// Why an attempt counts as an error, and what makes two errors the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Failure {
     pub message: String,
     /// The message without paths, numbers and times.
@@ -360,6 +376,7 @@ pub struct Failure {
 
 /// What the engine saw itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
     /// "verify", or the criterion's text.
     pub name: String,
@@ -377,6 +394,7 @@ impl Evidence {
 
 /// Something about an attempt's changes that a person may want to look at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Flag {
     pub kind: FlagKind,
     /// The path or name concerned.
@@ -385,6 +403,7 @@ pub struct Flag {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FlagKind {
     /// A watched path was changed.
@@ -408,6 +427,7 @@ pub enum FlagKind {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Verdict {
     /// Complete as far as we can see; without any evidence it is unverified.
@@ -426,6 +446,7 @@ pub enum Verdict {
 
 /// A question to a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Question {
     pub kind: QuestionKind,
     pub summary: String,
@@ -438,6 +459,7 @@ pub struct Question {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionKind {
     /// The agent cannot make progress.
@@ -455,6 +477,7 @@ pub enum QuestionKind {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Answer {
     /// One of the question's options, counted from 1.
@@ -471,6 +494,7 @@ pub enum Answer {
 
 /// Why a run ended. The strings are a public contract, as are the exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {
     GoalAchieved,
@@ -517,6 +541,7 @@ impl EndReason {
 /// What people and other programs ask of a running loop. Requests wait in the store until the
 /// engine turns them into events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Request {
     Pause,

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 /// A task's id as its backlog spells it. Cheap to clone: events, state and plans share the text.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct TaskId(Arc<str>);
 
@@ -47,6 +48,7 @@ impl std::borrow::Borrow<str> for TaskId {
 
 /// One loop: a repository, a backlog and a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct LoopId(pub Uuid);
 
@@ -71,6 +73,7 @@ pub type Attempt = u32;
 
 /// A question in the inbox, shown as `q1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct QuestionId(pub u32);
 

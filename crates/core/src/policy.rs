@@ -7,6 +7,7 @@ use crate::task::Selection;
 
 /// A span of time in milliseconds, as it is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Millis(pub u64);
 
@@ -27,6 +28,7 @@ impl From<std::time::Duration> for Millis {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Policy {
     pub limits: Limits,
@@ -38,6 +40,7 @@ pub struct Policy {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Limits {
     /// Iterations in one run; `None` means no limit.
@@ -70,6 +73,7 @@ impl Default for Limits {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Retry {
     /// Attempts after the first before a task is failed; a task may say its own number.
@@ -87,7 +91,7 @@ impl Default for Retry {
     fn default() -> Self {
         Self {
             max_retries: 3,
-            backoff: Millis::from_secs(5),
+            backoff: Millis::from_secs(1),
             backoff_max: Millis::from_secs(300),
             from: RetryFrom::Work,
             clean_after: None,
@@ -97,6 +101,7 @@ impl Default for Retry {
 
 /// What the next attempt at the same task starts from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RetryFrom {
     #[default]
@@ -105,6 +110,7 @@ pub enum RetryFrom {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Checks {
     /// Commands that must exit 0 for every task.
@@ -121,6 +127,7 @@ impl Default for Checks {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Protect {
     /// Globs, relative to the workspace, that an agent should not change.
@@ -157,6 +164,7 @@ impl Default for Protect {
 
 /// What happens when an agent changed something it should not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OnTouch {
     /// Accept, and show a warning with the evidence.
@@ -169,6 +177,7 @@ pub enum OnTouch {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct People {
     /// Is somebody there to ask? Headless runs park the task instead.

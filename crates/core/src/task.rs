@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::TaskId;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Task {
     pub id: TaskId,
     /// Short name; equal to the id or the first line of the description where the file has none.
@@ -84,6 +85,7 @@ impl Task {
 
 /// One acceptance criterion: text for the agent, and a command if it can be checked by itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Criterion {
     pub text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,6 +94,7 @@ pub struct Criterion {
 
 /// Who or what carries out a task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Work {
     /// A prompt for the loop's agent, built from the task itself.
@@ -137,6 +140,7 @@ impl Work {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     #[default]
@@ -147,6 +151,7 @@ pub enum Kind {
 /// What the file says of a task. `in_progress` in a file is read as open: who works on a task is
 /// known to the journal alone, so a crash cannot leave one stuck.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FileStatus {
     #[default]
@@ -169,6 +174,7 @@ impl FileStatus {
 
 /// In which order ready tasks are taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Selection {
     /// The first in the file wins (PRD and Markdown).

@@ -128,16 +128,17 @@ impl Tasks {
         self.counts
     }
 
-    /// The task to work on next, if one can start now.
+    /// The task to work on next, if one can start now. Where file order decides, the first one is
+    /// waited for while it is delayed; by score, others may go before it.
     pub fn next(&self, now: Timestamp) -> Option<&TaskEntry> {
         let phase = *self.unsettled.keys().next()?;
         let slot = self.ready.best(
             phase,
             now.as_second(),
             |slot| self.entries[slot].rank.unwrap_or_else(|| self.rank(slot)),
-            |slot| self.entries[slot].not_before.is_none_or(|until| until <= now),
+            |slot| self.selection == Selection::FileOrder || self.entries[slot].may_start(now),
         )?;
-        Some(&self.entries[slot])
+        Some(&self.entries[slot]).filter(|entry| entry.may_start(now))
     }
 
     /// When the next task that waits after an error may start.
@@ -378,6 +379,10 @@ impl TaskEntry {
 
     pub fn is_done(&self) -> bool {
         matches!(self.state, TaskState::Done { .. })
+    }
+
+    fn may_start(&self, now: Timestamp) -> bool {
+        self.not_before.is_none_or(|until| until <= now)
     }
 
     /// Is the task no longer in the backlog?

@@ -90,10 +90,12 @@ fn a_completion_in_the_last_allowed_iteration_is_a_completion() {
 #[test]
 fn the_same_error_three_times_asks_before_the_error_limit_ends_the_run() {
     let mut world = World::new(1, Mood::FailsAlike);
-    world.start(&["a"]);
+    world.start(&["a", "b"]);
     world.run();
     assert_eq!(world.ended(), EndReason::PersonNeeded);
-    assert_eq!(world.state.run.iterations, 3);
+    // Three at the first task, which is parked, and three at the second: the streaks are cleared.
+    assert_eq!(world.state.run.iterations, 6);
+    assert_eq!(world.state.tasks.counts().parked, 2);
     assert!(world.journal.iter().any(|e| matches!(&e.event, Event::QuestionRaised { question, .. }
         if question.summary.contains("3 times in a row"))));
 }
@@ -147,6 +149,7 @@ fn interrupted_iterations_cost_neither_an_iteration_nor_an_attempt() {
     world.run();
     assert_eq!(world.ended(), EndReason::GoalAchieved);
     assert_eq!(world.state.task(&"a".into()).unwrap().attempts, 1);
+    assert_eq!(world.state.iterations, 1);
 }
 
 #[test]

@@ -36,6 +36,8 @@ pub struct BacklogFile {
     lock: PathBuf,
     stamp: Option<Stamp>,
     backlog: Option<Backlog>,
+    /// Has the loop been told of everything in what was read last?
+    taken_in: bool,
 }
 
 /// What tells one version of a file from another without reading it.
@@ -54,7 +56,14 @@ pub enum Refresh {
 
 impl BacklogFile {
     pub fn new(path: impl Into<PathBuf>, name: impl Into<String>, lock: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), name: name.into(), lock: lock.into(), stamp: None, backlog: None }
+        Self {
+            path: path.into(),
+            name: name.into(),
+            lock: lock.into(),
+            stamp: None,
+            backlog: None,
+            taken_in: false,
+        }
     }
 
     pub fn path(&self) -> &Path {
@@ -66,20 +75,24 @@ impl BacklogFile {
         self.backlog.as_ref()
     }
 
-    /// Reads the file again if it is not the one read last.
+    /// The loop knows what is in the file now.
+    pub fn take_in(&mut self) {
+        self.taken_in = true;
+    }
+
+    /// Reads the file again if it is not the one read last. It counts as changed until it is taken
+    /// in, whoever read it first: an edit, or the process that starts.
     pub fn refresh(&mut self) -> Result<Refresh, BacklogError> {
         let stamp = self.look()?;
-        if self.stamp == Some(stamp) && self.backlog.is_some() {
-            return Ok(Refresh::Unchanged);
-        }
-        let text = fs::read_to_string(&self.path).map_err(|source| self.cannot_read(source))?;
-        if self.backlog.as_ref().is_some_and(|backlog| backlog.text() == text) {
+        if self.stamp != Some(stamp) || self.backlog.is_none() {
+            let text = fs::read_to_string(&self.path).map_err(|source| self.cannot_read(source))?;
+            if self.backlog.as_ref().is_none_or(|backlog| backlog.text() != text) {
+                self.backlog = Some(Backlog::parse(&self.name, text)?);
+                self.taken_in = false;
+            }
             self.stamp = Some(stamp);
-            return Ok(Refresh::Unchanged);
         }
-        self.backlog = Some(Backlog::parse(&self.name, text)?);
-        self.stamp = Some(stamp);
-        Ok(Refresh::Changed)
+        Ok(if self.taken_in { Refresh::Unchanged } else { Refresh::Changed })
     }
 
     /// Changes the newest version of the file, alone.

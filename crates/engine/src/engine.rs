@@ -247,11 +247,11 @@ impl<'a> Engine<'a> {
     fn start_run(&mut self) -> Result<(), EngineError> {
         let policy = Box::new(self.settings.policy.clone());
         let agent = self.settings.driver.describe();
+        self.require_clean_tree()?;
         if self.journal.state.run.active {
             let run = self.journal.state.run.number;
             self.record(Event::RunResumed { run, policy, agent });
         } else {
-            self.require_clean_tree()?;
             let run = self.journal.state.run.number + 1;
             let version = self.settings.version.clone();
             self.record(Event::RunStarted { run, policy, agent, version, git: self.git.is_some() });
@@ -333,8 +333,12 @@ impl<'a> Engine<'a> {
         Ok(ended.map(|(reason, detail)| Outcome::Ended { reason, detail }))
     }
 
-    /// After Ctrl-C: the user's tree is as it was, unless an attempt waits there for its checks.
+    /// After Ctrl-C: the user's tree is as it was, unless an attempt waits there for its checks; and
+    /// where changes of theirs were set aside, it cannot wait.
     fn leave_in_order(&mut self) -> Result<(), EngineError> {
+        if self.journal.state.user_changes.is_some() {
+            self.interrupt_iteration("stopped", 0);
+        }
         if self.journal.state.unkept.is_none() && self.journal.state.open.is_none() && self.git.is_some() {
             if self.journal.state.workspace != wiggum_core::state::Workspace::Clean {
                 self.reset_workspace()?;
@@ -471,9 +475,8 @@ impl<'a> Engine<'a> {
 
     /// Reads the backlog if it changed. Between iterations, everything in it is a person's word.
     pub(crate) fn read_backlog(&mut self) -> Result<(), EngineError> {
-        let known = self.journal.state.tasks.counts().total > 0;
         match self.backlog.refresh() {
-            Ok(Refresh::Unchanged) if known && self.journal.state.backlog_broken.is_none() => return Ok(()),
+            Ok(Refresh::Unchanged) if self.journal.state.backlog_broken.is_none() => return Ok(()),
             Ok(Refresh::Unchanged | Refresh::Changed) => {}
             Err(error @ (BacklogError::Read { .. } | BacklogError::Problems(_))) => {
                 let message = crate::error::chain(&error);
@@ -497,6 +500,7 @@ impl<'a> Engine<'a> {
         if let Some(event) = event {
             self.record(event);
         }
+        self.backlog.take_in();
         Ok(())
     }
 

@@ -154,16 +154,22 @@ impl Engine<'_> {
             return Ok(());
         }
         match stopping {
-            Some(StopWhy::Asked) => {
-                self.interrupt_iteration("stopped", ended.ended_processes);
-                Ok(())
-            }
+            Some(StopWhy::Asked) => self.interrupt_agent("stopped", ended.ended_processes),
             Some(StopWhy::RunDuration) => {
-                self.interrupt_iteration("the run's time was up", ended.ended_processes);
-                Ok(())
+                self.interrupt_agent("the run's time was up", ended.ended_processes)
             }
             Some(StopWhy::AgentTimeout) | None => self.judge_agent(ended, finished),
         }
+    }
+
+    /// The agent's iteration ends without outcome. Nobody will ask what it claimed, but the statuses
+    /// it wrote must not be read as a person's word later.
+    pub(crate) fn interrupt_agent(&mut self, reason: &str, ended_processes: u32) -> Result<(), EngineError> {
+        if let Some(task) = self.journal.state.open.as_ref().map(|open| open.task.clone()) {
+            self.guard_backlog(&task)?;
+        }
+        self.interrupt_iteration(reason, ended_processes);
+        Ok(())
     }
 
     /// Records the agent's end with what its final message means.
@@ -257,6 +263,7 @@ impl Engine<'_> {
         {
             self.record(event);
         }
+        self.backlog.take_in();
         Ok((claim, flags))
     }
 

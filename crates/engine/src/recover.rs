@@ -32,9 +32,7 @@ impl Engine<'_> {
     pub(crate) fn recover(&mut self, ended: u32) -> Result<(), EngineError> {
         let Some(open) = self.journal.state.open.clone() else { return Ok(()) };
         match open.stage {
-            Stage::Agent => {
-                self.interrupt_iteration("the engine was gone", ended);
-            }
+            Stage::Agent => self.interrupt_agent("the engine was gone", ended)?,
             Stage::Judging if open.tree_taken => self.return_to_taken_tree()?,
             // The agent had ended by itself: what lies there is its work.
             Stage::Judging => {}

@@ -8,12 +8,12 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use sha2::{Digest, Sha256};
 use wiggum_core::event::{Event, Flag, FlagKind, MAX_LISTED_PATHS};
 use wiggum_core::ids::{Attempt, Iteration, TaskId};
-use wiggum_core::state::{OpenIteration, Stage};
+use wiggum_core::state::{OpenIteration, Stage, Workspace};
 use wiggum_core::task::FileStatus;
 use wiggum_core::verdict::checks_for;
 use wiggum_core::weaken::{TestFile, is_test_path, weakened};
 use wiggum_workspace::crash;
-use wiggum_workspace::git::{Change, CommitOutcome, Entry, Git, Guardian, PutBack, Source, Status};
+use wiggum_workspace::git::{Change, CommitOutcome, Entry, Git, GitError, Guardian, PutBack, Source, Status};
 
 use crate::backlog_file::BacklogError;
 use crate::check_files::{CheckFile, check_files};
@@ -74,8 +74,10 @@ impl Engine<'_> {
         git.exclude_state_dir()?;
         self.watched.backlog_tracked = git.is_tracked(&self.settings.backlog_name)?;
         self.watched.excluded = vec![self.settings.backlog_name.clone()];
+        let changed = git.status()?.paths();
         for name in own_files(&self.settings) {
-            if !git.is_tracked(&name)? {
+            // What the user changed there is not for a task to commit or to reset.
+            if changed.contains(&name) || !git.is_tracked(&name)? {
                 self.watched.excluded.push(name);
             }
         }
@@ -94,10 +96,14 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// A run starts from a clean tree: what the user has not committed is theirs, not the task's.
+    /// A run starts, or goes on, from a clean tree: what the user has not committed is theirs, not the
+    /// task's. Where an attempt's work lies in the tree, recovery has seen to it.
     pub(crate) fn require_clean_tree(&mut self) -> Result<(), EngineError> {
         let Some(git) = &self.git else { return Ok(()) };
-        if self.journal.state.user_changes.is_some() || self.journal.state.open.is_some() {
+        let state = &self.journal.state;
+        let holds_work =
+            state.open.is_some() || state.unkept.is_some() || state.workspace != Workspace::Clean;
+        if state.user_changes.is_some() || holds_work {
             return Ok(());
         }
         git.exclude_state_dir()?;
@@ -114,7 +120,8 @@ impl Engine<'_> {
         if !self.settings.allow_dirty {
             return Err(EngineError::Dirty { paths: dirty });
         }
-        let reference = format!("refs/wiggum/{}/user-changes", self.short_id());
+        // Numbered, since what could not be put back the last time must not be overwritten.
+        let reference = format!("refs/wiggum/{}/user-changes/{}", self.short_id(), self.journal.state.seq);
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
         if let Some(commit) = git.set_aside(&reference, &own)? {
             self.record(Event::UserChangesSetAside { reference, commit });
@@ -125,9 +132,11 @@ impl Engine<'_> {
 
     pub(crate) fn put_back_user_changes(&mut self, commit: &str) -> Result<(), EngineError> {
         let Some(git) = &self.git else { return Ok(()) };
-        let clean = match git.put_back(commit, &self.watched.excluded())? {
-            PutBack::Clean => true,
-            PutBack::Conflict => false,
+        let clean = match git.put_back(commit, &self.watched.excluded()) {
+            Ok(PutBack::Clean) => true,
+            // Not clean: we were killed while they were put back, or somebody works here already.
+            Ok(PutBack::Conflict) | Err(GitError::NotClean { .. }) => false,
+            Err(error) => return Err(error.into()),
         };
         self.record(Event::UserChangesPutBack { commit: commit.to_owned(), clean });
         Ok(())

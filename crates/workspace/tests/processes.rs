@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use wiggum_core::event::Exit;
 use wiggum_workspace::process::{
-    CommandLine, Ended, Grace, Input, Launch, Running, Sink, Stop, Stream, end_marked, launch,
+    CommandLine, Ended, Grace, Input, Launch, Running, Sink, Stop, Stream, end_marked, launch, marked,
 };
 
 enum Seen {
@@ -353,6 +353,7 @@ fn marked_processes_are_found_without_being_children() {
     let pids = [program.pid_line(), program.pid_line(), program.running.pid()];
     let spared = other.pid_line();
 
+    assert!(marked("WIGGUM_TEST_MARK", &value).len() >= 3, "looking ends nobody");
     assert!(end_marked("WIGGUM_TEST_MARK", &value) >= 3);
     program.ended();
     assert!(!pids.iter().any(|pid| exists(*pid)));

@@ -1,22 +1,56 @@
 //! One file per command; each turns arguments into one call of the library and prints the result.
 
+mod backlog;
 mod demo;
+mod describe;
+mod doctor;
+mod events;
+mod graph;
+mod inbox;
+mod loops;
+mod reference;
+mod requests;
 mod run;
+mod setup;
+mod show;
+mod status;
+mod task;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::args::{Cli, Command};
+use serde::Serialize;
+
+use crate::args::{Cli, Command, ConfigCommand};
 use crate::config::{self, Flags, Sources};
 use crate::failure::Failure;
+use crate::term;
 
 pub(crate) fn dispatch(cli: Cli) -> ExitCode {
     let result = match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Demo(args) => demo::demo(&args),
+        Command::Init(args) => setup::init(&args),
+        Command::Status(args) => status::status(&args),
+        Command::Events(args) => events::events(&args),
+        Command::Show(args) => show::show(&args),
+        Command::Pause(args) => requests::pause(&args),
+        Command::Resume(args) => requests::resume(&args),
+        Command::Stop(args) => requests::stop(&args),
+        Command::Skip(args) => requests::skip(&args),
+        Command::Retry(args) => requests::retry(&args),
+        Command::Inbox(args) => inbox::inbox(&args),
+        Command::Answer(args) => requests::answer(&args),
+        Command::Graph(args) => graph::graph(&args),
+        Command::Doctor(args) => doctor::doctor(&args),
+        Command::Config(ConfigCommand::Show(args)) => setup::config_show(&args),
+        Command::Task(command) => task::task(&command),
+        Command::Completions { shell } => Ok(reference::completions(shell)),
+        Command::Man => reference::man(),
         Command::ScriptedAgent { scenario } => demo::scripted_agent(&scenario),
-        _ => Err(Failure::usage("not yet")),
+        Command::Reference { what } => reference::reference(what),
     };
     result.unwrap_or_else(|failure| failure.report())
 }
@@ -38,6 +72,26 @@ impl Surroundings {
     pub(crate) fn sources<'a>(&'a self, flags: &'a Flags) -> Sources<'a> {
         Sources { workspace: &self.workspace, user_file: config::user_file(&self.env), env: &self.env, flags }
     }
+}
+
+/// What agents may not do with the loop that runs them.
+pub(crate) fn refuse_inside_agent() -> Result<(), Failure> {
+    if std::env::var_os("WIGGUM_LOOP_ID").is_none() {
+        return Ok(());
+    }
+    Err(Failure::usage("statuses and answers belong to people: claim the task instead")
+        .hint("an agent may use `wiggum status`, `wiggum task list` and `wiggum task add`"))
+}
+
+/// Nothing to look at is no failure.
+pub(crate) fn no_loops(json: bool) -> Result<ExitCode, Failure> {
+    Ok(term::print(if json { "[]\n" } else { "no loops here yet: `wiggum run` starts one\n" }))
+}
+
+pub(crate) fn print_json(value: &impl Serialize) -> Result<ExitCode, Failure> {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|error| Failure::other(format!("cannot write JSON: {error}")))?;
+    Ok(term::print(&(text + "\n")))
 }
 
 /// The backlog that was named, or the first of the usual names that is there.

@@ -144,7 +144,7 @@ fn driver(workspace: &Path, config: &Config) -> Result<Box<dyn Driver>, Failure>
 }
 
 /// A missing program is said before anything runs, not after three retries.
-fn resolvable(workspace: &Path, line: &str, what: &str) -> Result<(), Failure> {
+pub(crate) fn resolvable(workspace: &Path, line: &str, what: &str) -> Result<(), Failure> {
     let command = CommandLine::parse(line)
         .map_err(|error| Failure::usage(format!("the {what} is not valid: {error}")))?;
     command.resolve(workspace).map(drop).map_err(|error| {
@@ -172,7 +172,7 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// A path as people and git write it: relative to the workspace where it lies inside.
-fn name_inside(workspace: &Path, path: &Path) -> String {
+pub(crate) fn name_inside(workspace: &Path, path: &Path) -> String {
     let inside = path.strip_prefix(workspace).unwrap_or(path);
     inside.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }

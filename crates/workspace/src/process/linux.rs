@@ -73,6 +73,11 @@ pub(super) fn end_marked(name: &str, value: &str) -> u32 {
     end_all(|beyond_us| find_marked(name, value, beyond_us))
 }
 
+pub(super) fn marked(name: &str, value: &str) -> Vec<u32> {
+    let found = find_marked(name, value, &HashSet::new());
+    found.iter().map(|found| found.pid.as_raw_nonzero().get().unsigned_abs()).collect()
+}
+
 /// Every orphan comes back to us, so without children there is nobody to look for. One system call
 /// instead of a walk through `/proc`, in the most common case.
 fn has_no_children() -> bool {

@@ -214,6 +214,11 @@ pub fn end_marked(name: &str, value: &str) -> u32 {
     system::end_marked(name, value)
 }
 
+/// The processes that [`end_marked`] would end; they are left alone.
+pub fn marked(name: &str, value: &str) -> Vec<u32> {
+    system::marked(name, value)
+}
+
 /// Variables that point git at another repository than the one a program runs in: set while a git
 /// hook runs us, they would make every child work on the wrong index.
 pub(crate) const GIT_LOCATION: [&str; 9] = [

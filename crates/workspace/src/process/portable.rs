@@ -44,3 +44,7 @@ pub(super) fn end_survivors(main: Pid, _token: Token) -> u32 {
 pub(super) fn end_marked(_name: &str, _value: &str) -> u32 {
     0
 }
+
+pub(super) fn marked(_name: &str, _value: &str) -> Vec<u32> {
+    Vec::new()
+}

@@ -1,0 +1,60 @@
+//! The figures of docs/performance.md, measured: `cargo xtask bench [NAME…]`.
+//!
+//! Other people use this machine too, so what counts is the ratio to a floor done by hand in the
+//! same run, in turns, and the median of several rounds.
+#![expect(clippy::print_stdout, reason = "its output is its purpose")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "starts programs to measure them, and no engine to keep a clock"
+)]
+
+mod floor;
+mod fold;
+mod iteration;
+mod journal;
+mod place;
+mod start;
+mod table;
+mod trace;
+
+use std::error::Error;
+
+use table::Table;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+type Measure = fn(&mut Table) -> Outcome<()>;
+
+const FIGURES: [(&str, Measure); 7] = [
+    ("iteration", iteration::wall),
+    ("memory", iteration::memory),
+    ("trace", trace::measure),
+    ("version", start::version),
+    ("status", start::status),
+    ("fold", fold::fold),
+    ("schedule", fold::schedule),
+];
+
+fn main() -> Outcome<()> {
+    // Cargo adds `--bench` of its own.
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
+    if let Some(unknown) = wanted.iter().find(|name| FIGURES.iter().all(|(known, _)| known != name)) {
+        let known: Vec<&str> = FIGURES.iter().map(|(name, _)| *name).collect();
+        return Err(format!("no figure `{unknown}`; there are {}", known.join(", ")).into());
+    }
+    let mut table = Table::default();
+    for (name, measure) in FIGURES {
+        if wanted.is_empty() || wanted.iter().any(|word| word == name) {
+            println!("measuring {name} …");
+            measure(&mut table)?;
+        }
+    }
+    println!("\n{table}");
+    Ok(())
+}
+
+/// The middle of several measurements; half of an even pair's gap does not matter here.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}

@@ -1,0 +1,102 @@
+//! A repository to measure in: on the disk of the build directory, since a memory file system would
+//! make every sync free, and with nothing of the user's configuration.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::Outcome;
+
+pub(crate) const BACKLOG: &str = "PRD.json";
+pub(crate) const PROMISE: &str = "<promise>DONE</promise>";
+
+/// The very program users run.
+pub(crate) const WIGGUM: &str = env!("CARGO_BIN_EXE_wiggum");
+
+pub(crate) struct Place {
+    directory: TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Outcome<Self> {
+        let directory =
+            tempfile::Builder::new().prefix("figures-").tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
+        fs::create_dir(directory.path().join("home"))?;
+        fs::create_dir(directory.path().join("repository"))?;
+        Ok(Self { directory })
+    }
+
+    /// A git repository with some files and a tracked backlog of so many tasks.
+    pub(crate) fn with_backlog(tasks: usize) -> Outcome<Self> {
+        let place = Self::new()?;
+        fs::write(place.root().join(BACKLOG), backlog(tasks))?;
+        for number in 0..50 {
+            fs::write(place.root().join(format!("file-{number}.txt")), format!("content {number}\n"))?;
+        }
+        place.git(&["init", "--quiet", "--initial-branch=main"])?;
+        place.git(&["config", "user.name", "Ralph"])?;
+        place.git(&["config", "user.email", "ralph@example.com"])?;
+        place.git(&["add", "-A"])?;
+        place.git(&["commit", "--quiet", "-m", "Begin"])?;
+        Ok(place)
+    }
+
+    /// Where programs run.
+    pub(crate) fn root(&self) -> PathBuf {
+        self.directory.path().join("repository")
+    }
+
+    pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
+        let mut command = Command::new(program.as_ref());
+        command.current_dir(self.root()).env_clear().env("HOME", self.directory.path().join("home"));
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
+        command.stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn git(&self, arguments: &[&str]) -> Outcome<()> {
+        run(self.command("git").args(arguments))
+    }
+
+    /// `wiggum run` with an agent that does nothing but claim, and a check that always succeeds.
+    pub(crate) fn wiggum_run(&self, iterations: usize) -> Command {
+        let mut command = self.command(WIGGUM);
+        command.args(run_arguments(iterations));
+        command
+    }
+
+    /// How many tasks the backlog counts as done.
+    pub(crate) fn done(&self) -> Outcome<usize> {
+        Ok(fs::read_to_string(self.root().join(BACKLOG))?.matches("\"passes\": true").count())
+    }
+}
+
+pub(crate) fn run_arguments(iterations: usize) -> Vec<String> {
+    let agent = format!("/bin/echo '{PROMISE}'");
+    let iterations = iterations.to_string();
+    ["run", BACKLOG, "--agent-command", &agent, "--verify", "/bin/true", "--headless", "--json"]
+        .into_iter()
+        .chain(["--max-iterations", &iterations])
+        .map(str::to_owned)
+        .collect()
+}
+
+pub(crate) fn run(command: &mut Command) -> Outcome<()> {
+    let status = command.status()?;
+    if status.success() { Ok(()) } else { Err(format!("{command:?}: {status}").into()) }
+}
+
+fn backlog(tasks: usize) -> String {
+    let story = |number: usize| {
+        format!(
+            "    {{\n      \"id\": \"US-{number}\",\n      \"title\": \"Story number {number}\",\n      \
+             \"description\": \"As a user I want number {number} so that everything is better\",\n      \
+             \"criteria\": [\"It works\", \"It is tested\"],\n      \"passes\": false\n    }}"
+        )
+    };
+    let stories: Vec<String> = (1..=tasks).map(story).collect();
+    format!("{{\n  \"project\": \"figures\",\n  \"userStories\": [\n{}\n  ]\n}}\n", stories.join(",\n"))
+}

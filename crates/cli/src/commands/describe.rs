@@ -1,0 +1,145 @@
+//! Events in one line each, for `wiggum events` and for saying what became of a request.
+
+use wiggum_core::event::{Event, Evidence, Verdict};
+use wiggum_core::state::verdict_name;
+
+use crate::narrate::{answer_words, duration, end_words, flag_name};
+use crate::term::harmless;
+
+/// What happened, in one line.
+pub(crate) fn describe(event: &Event) -> String {
+    one_line(&words(event))
+}
+
+fn words(event: &Event) -> String {
+    match event {
+        Event::LoopCreated { name, backlog, .. } => format!("loop {name} over {backlog} created"),
+        Event::RunStarted { run, agent, .. } => format!("run {run} started with {agent}"),
+        Event::RunResumed { run, agent, .. } => format!("run {run} goes on with {agent}"),
+        Event::BacklogRead { added, changed, removed, order, .. } => {
+            let mut parts = Vec::new();
+            for (count, word) in
+                [(added.len(), "added"), (changed.len(), "changed"), (removed.len(), "removed")]
+            {
+                if count > 0 {
+                    parts.push(format!("{count} {word}"));
+                }
+            }
+            if order.is_some() {
+                parts.push("reordered".to_owned());
+            }
+            if parts.is_empty() {
+                "backlog read".to_owned()
+            } else {
+                format!("backlog read: {}", parts.join(", "))
+            }
+        }
+        Event::BacklogBroken { message } => format!("the backlog cannot be read: {message}"),
+        Event::StatusWritten { task, status } => format!("{task} is {} in the backlog", status.name()),
+        Event::IterationStarted { iteration, task, attempt, carried, .. } => {
+            let from = if carried.is_some() { ", from its earlier work" } else { "" };
+            format!("iteration {iteration}: {task}, attempt {attempt}{from}")
+        }
+        Event::AgentEnded { exit, duration: took, claim, error, flags, ended_processes, .. } => {
+            let mut text = format!("agent ended after {}: {exit}", duration(*took));
+            text.push_str(if claim.is_some() { ", claims done" } else { ", no claim" });
+            if let Some(error) = error {
+                text.push_str(&format!(", error: {}", error.message));
+            }
+            if *ended_processes > 0 {
+                text.push_str(&format!(", ended {ended_processes} processes it left"));
+            }
+            text + &flagged(flags)
+        }
+        Event::TreeTaken { flags, .. } => format!("work taken for checking{}", flagged(flags)),
+        Event::TreeAltered { .. } => "a git hook changed the work: checked again".to_owned(),
+        Event::EvidenceGathered { evidence, .. } => evidence_words(evidence),
+        Event::WorkInspected { changed_total, flags, .. } => {
+            format!("{changed_total} paths changed{}", flagged(flags))
+        }
+        Event::Judged { verdict, .. } => verdict_words(verdict),
+        Event::WorkKept { task, reference, .. } => format!("work on {task} kept under {reference}"),
+        Event::WorkspaceReset { commit } => format!("workspace back at {}", short(commit)),
+        Event::TaskCompleted { task, commit, verified, .. } => {
+            let mut text = format!("{task} done");
+            if !verified {
+                text.push_str(", unverified");
+            }
+            if let Some(commit) = commit {
+                text.push_str(&format!(", commit {}", short(commit)));
+            }
+            text
+        }
+        Event::CommitRefused { output, .. } => format!("the commit was refused: {}", output.excerpt),
+        Event::TaskFailed { task, reason } => format!("{task} failed: {reason}"),
+        Event::TaskSkipped { task, by } => format!("{task} skipped by {by}"),
+        Event::TaskReopened { task, by } => format!("{task} opened again by {by}"),
+        Event::StatusSet { task, status, by } => format!("{task} set to {} by {by}", status.name()),
+        Event::StatusPutBack { task, found, restored } => {
+            format!("{task} was set to {} in the file; put back to {}", found.name(), restored.name())
+        }
+        Event::QuestionRaised { id, task, question } => {
+            let about = task.as_ref().map(|task| format!(" about {task}")).unwrap_or_default();
+            format!("{id}{about}: {}", question.summary)
+        }
+        Event::QuestionAnswered { id, answer, by } => {
+            format!("{id} answered by {by}: {}", answer_words(answer))
+        }
+        Event::Paused { by } => format!("paused by {by}"),
+        Event::Resumed { by } => format!("resumed by {by}"),
+        Event::StopRequested { by } => format!("stop asked for by {by}"),
+        Event::Interrupted { iteration, reason, .. } => {
+            format!("iteration {iteration} interrupted: {reason}")
+        }
+        Event::UserChangesSetAside { reference, .. } => {
+            format!("uncommitted changes set aside under {reference}")
+        }
+        Event::UserChangesPutBack { clean: true, .. } => "uncommitted changes put back".to_owned(),
+        Event::UserChangesPutBack { commit, clean: false } => {
+            format!("uncommitted changes conflict; they are in {commit}")
+        }
+        Event::Noticed { message, .. } => message.clone(),
+        Event::RunEnded { run, reason, detail } => {
+            format!("run {run} ended ({}): {}: {detail}", reason.name(), end_words(*reason))
+        }
+    }
+}
+
+pub(crate) fn verdict_words(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Accepted { verified: true } => "accepted".to_owned(),
+        Verdict::Accepted { verified: false } => "accepted, unverified".to_owned(),
+        Verdict::Refuted { reasons } | Verdict::Held { reasons } => {
+            format!("{}: {}", verdict_name(verdict), reasons.join("; "))
+        }
+        Verdict::Errored { failure } => format!("{}: {}", verdict_name(verdict), failure.message),
+        Verdict::Unclaimed | Verdict::Asked => verdict_name(verdict).to_owned(),
+    }
+}
+
+fn evidence_words(evidence: &Evidence) -> String {
+    let mark = if evidence.passed() { "passed" } else { "failed" };
+    let Evidence { name, command, exit, duration: took, .. } = evidence;
+    format!("check {mark}: {name}: `{command}`, {exit} after {}", duration(*took))
+}
+
+fn flagged(flags: &[wiggum_core::event::Flag]) -> String {
+    flags.iter().map(|flag| format!(", {}: {}", flag_name(flag.kind), flag.what)).collect()
+}
+
+/// A commit's id as people quote it.
+pub(crate) fn short(commit: &str) -> &str {
+    commit.get(..9).unwrap_or(commit)
+}
+
+/// Long enough for a wide terminal; `--json` and `wiggum show` have everything.
+const LINE: usize = 200;
+
+/// Text of others as part of a line of ours.
+pub(crate) fn one_line(text: &str) -> String {
+    let text = harmless(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(LINE) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

@@ -1,0 +1,96 @@
+//! `wiggum events`: the journal, as it is or as it grows.
+
+use std::process::ExitCode;
+
+use wiggum_core::event::{Envelope, Event};
+use wiggum_core::ids::{LoopId, Seq};
+
+use crate::args::EventsArgs;
+use crate::commands::describe::describe;
+use crate::commands::loops::{Engine, Loops};
+use crate::commands::watch::{Happened, Watch};
+use crate::failure::Failure;
+use crate::term::{self, Reader, Style};
+
+/// Bytes collected before they are written: fewer system calls for a long journal.
+const CHUNK: usize = 64 * 1024;
+
+pub(crate) fn events(args: &EventsArgs) -> Result<ExitCode, Failure> {
+    let Some(loops) = Loops::open()? else { return super::no_loops(false) };
+    let record = loops.select(args.of.which.as_deref())?;
+    let mut printer =
+        Printer { json: args.of.output.json, style: Style::for_stdout(), last: args.after, ended: false };
+    if args.follow {
+        follow(&loops, record.id, &mut printer)?;
+    } else {
+        printer.print_new(&loops, record.id)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn follow(loops: &Loops, id: LoopId, printer: &mut Printer) -> Result<(), Failure> {
+    let mut watch = Watch::new(&loops.dir);
+    watch.tell_end_of_reader();
+    let engine = loops.engine(id)?;
+    if let Some(holder) = engine.alive() {
+        watch.tell_end_of(holder);
+    }
+    // What ended before we came is history: the engine that lives now is followed.
+    let mut reader = printer.print_new(loops, id)?;
+    printer.ended = false;
+    loop {
+        if reader == Reader::Gone || printer.ended {
+            return Ok(());
+        }
+        match loops.engine(id)? {
+            Engine::Alive(_) => {}
+            // Its last words may have come after we last looked.
+            Engine::Dead(_) | Engine::None => return printer.print_new(loops, id).map(drop),
+        }
+        match watch.wait(None) {
+            Happened::Changed | Happened::Nothing => reader = printer.print_new(loops, id)?,
+            Happened::ReaderGone => return Ok(()),
+        }
+    }
+}
+
+struct Printer {
+    json: bool,
+    style: Style,
+    last: Seq,
+    /// The run ended with the events printed last.
+    ended: bool,
+}
+
+impl Printer {
+    /// Prints what came since, and says whether somebody still reads it.
+    fn print_new(&mut self, loops: &Loops, id: LoopId) -> Result<Reader, Failure> {
+        let (mut out, mut reader) = (String::new(), Reader::There);
+        loops.store.for_each(id, self.last, |envelope| {
+            self.last = envelope.seq;
+            self.ended = matches!(envelope.event, Event::RunEnded { .. });
+            if reader == Reader::Gone {
+                return;
+            }
+            self.add(&mut out, &envelope);
+            if out.len() >= CHUNK {
+                reader = term::print_to_reader(&out);
+                out.clear();
+            }
+        })?;
+        if reader == Reader::There && !out.is_empty() {
+            reader = term::print_to_reader(&out);
+        }
+        Ok(reader)
+    }
+
+    fn add(&self, out: &mut String, envelope: &Envelope) {
+        if self.json {
+            out.push_str(&serde_json::to_string(envelope).unwrap_or_default());
+        } else {
+            let at = self.style.dim(&format!("{:.0}", envelope.at));
+            out.push_str(&format!("{:>6}  {at}  {}", envelope.seq, describe(&envelope.event)));
+        }
+        out.push('\n');
+    }
+}

@@ -1,0 +1,571 @@
+//! `wiggum show`: everything about one task, collected from the journal.
+
+use std::process::ExitCode;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use wiggum_core::decide::why;
+use wiggum_core::event::{Answer, BlobRef, Claim, Envelope, Event, Exit, Flag, Question, Verdict};
+use wiggum_core::ids::{Attempt, Iteration, QuestionId, TaskId};
+use wiggum_core::policy::Millis;
+use wiggum_core::state::Loop;
+use wiggum_core::task::Task;
+use wiggum_core::tasks::TaskState;
+use wiggum_store::Store;
+use wiggum_workspace::git::{Git, Target};
+
+use crate::args::ShowArgs;
+use crate::commands::describe::{one_line, short, verdict_words};
+use crate::commands::loops::Loops;
+use crate::commands::{print_json, requests};
+use crate::failure::Failure;
+use crate::narrate::{answer_words, duration, flag_name};
+use crate::term::{self, Style, harmless};
+
+/// Lines of a long text that are shown without `--full`.
+const SHOWN_LINES: usize = 20;
+const SHOWN_DIFF_LINES: usize = 200;
+
+/// What git calls the tree of a repository without files.
+const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+
+pub(crate) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
+    let loops = Loops::require()?;
+    let record = loops.select(args.of.which.as_deref())?;
+    let mut history = History::of(TaskId::from(args.task.as_str()));
+    loops.store.for_each(record.id, 0, |envelope| history.take(&envelope))?;
+    requests::require_task(&history.state, &args.task)?;
+    let texts = Texts { store: &loops.store, full: args.full || args.of.output.json };
+    let diff = Git::discover(&loops.workspace).ok().flatten().and_then(|git| history.diff(&git));
+    let Some(shown) = history.into_shown(&texts, diff, record.identity.name)? else {
+        return Err(Failure::usage(format!("no task `{}`", args.task)));
+    };
+    if args.of.output.json {
+        return print_json(&shown);
+    }
+    Ok(term::print(&shown.text(args.full, Style::for_stdout())))
+}
+
+/// The task as people and programs see it.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(rename = "loop")]
+    name: String,
+    task: Task,
+    state: &'static str,
+    verified: Option<bool>,
+    why: String,
+    attempts: Vec<AttemptShown>,
+    questions: Vec<QuestionShown>,
+    guidance: Vec<String>,
+    /// What people did with it, oldest first.
+    interventions: Vec<String>,
+    commit: Option<String>,
+    kept: Option<String>,
+    diff: Option<Diff>,
+}
+
+#[derive(Serialize)]
+struct Diff {
+    /// What it is a difference of.
+    of: String,
+    text: String,
+}
+
+#[derive(Default, Serialize)]
+struct AttemptShown {
+    iteration: Iteration,
+    attempt: Attempt,
+    started_at: Timestamp,
+    ended_at: Option<Timestamp>,
+    command: String,
+    agent_ms: Option<u64>,
+    exit: Option<Exit>,
+    claim: Option<Claim>,
+    message: Option<String>,
+    #[serde(skip)]
+    message_blob: BlobRef,
+    evidence: Vec<EvidenceShown>,
+    flags: Vec<Flag>,
+    changed: Vec<String>,
+    changed_total: Option<u32>,
+    verdict: Option<Verdict>,
+    interrupted: Option<String>,
+    commit_refused: Option<String>,
+    #[serde(skip)]
+    refused_blob: BlobRef,
+    kept_under: Option<String>,
+    commit: Option<String>,
+    #[serde(skip)]
+    base: Option<String>,
+}
+
+#[derive(Serialize)]
+struct EvidenceShown {
+    name: String,
+    command: String,
+    exit: Exit,
+    passed: bool,
+    duration_ms: u64,
+    output: String,
+    #[serde(skip)]
+    blob: BlobRef,
+}
+
+#[derive(Serialize)]
+struct QuestionShown {
+    id: QuestionId,
+    raised_at: Timestamp,
+    question: Question,
+    answer: Option<Answer>,
+    answered_by: Option<String>,
+}
+
+/// Collects what the journal says of one task.
+struct History {
+    task: TaskId,
+    state: Loop,
+    attempts: Vec<AttemptShown>,
+    questions: Vec<QuestionShown>,
+    interventions: Vec<String>,
+    commit: Option<String>,
+}
+
+impl History {
+    fn of(task: TaskId) -> Self {
+        Self {
+            task,
+            state: Loop::default(),
+            attempts: Vec::new(),
+            questions: Vec::new(),
+            interventions: Vec::new(),
+            commit: None,
+        }
+    }
+
+    fn take(&mut self, envelope: &Envelope) {
+        let at = envelope.at;
+        match &envelope.event {
+            Event::IterationStarted { iteration, task, attempt, base, command, .. } if *task == self.task => {
+                self.attempts.push(AttemptShown {
+                    iteration: *iteration,
+                    attempt: *attempt,
+                    started_at: at,
+                    command: command.clone(),
+                    base: base.clone(),
+                    ..AttemptShown::default()
+                });
+            }
+            Event::AgentEnded { iteration, attempt, exit, message, duration, claim, flags, .. } => {
+                if let Some(open) = self.attempt(*iteration, *attempt) {
+                    open.exit = Some(*exit);
+                    open.message_blob.clone_from(message);
+                    open.agent_ms = Some(duration.0);
+                    open.claim.clone_from(claim);
+                    open.flags.extend(flags.iter().cloned());
+                }
+            }
+            Event::TreeTaken { iteration, attempt, flags } => {
+                if let Some(open) = self.attempt(*iteration, *attempt) {
+                    open.flags.extend(flags.iter().cloned());
+                }
+            }
+            Event::TreeAltered { iteration, attempt } => {
+                if let Some(open) = self.attempt(*iteration, *attempt) {
+                    open.evidence.clear();
+                    open.verdict = None;
+                }
+            }
+            Event::EvidenceGathered { iteration, attempt, evidence } => {
+                if let Some(open) = self.attempt(*iteration, *attempt) {
+                    open.evidence.push(EvidenceShown {
+                        name: evidence.name.clone(),
+                        command: evidence.command.clone(),
+                        exit: evidence.exit,
+                        passed: evidence.passed(),
+                        duration_ms: evidence.duration.0,
+                        output: String::new(),
+                        blob: evidence.output.clone(),
+                    });
+                }
+            }
+            Event::WorkInspected { iteration, attempt, changed, changed_total, flags, .. } => {
+                if let Some(open) = self.attempt(*iteration, *attempt) {
+                    open.changed.clone_from(changed);
+                    open.changed_total = Some(*changed_total);
+                    open.flags.extend(flags.iter().cloned());
+                }
+            }
+            Event::Judged { iteration, attempt, verdict } => {
+                if let Some(open) = self.attempt(*iteration, *attempt) {
+                    open.verdict = Some(verdict.clone());
+                    open.ended_at = Some(at);
+                }
+            }
+            Event::CommitRefused { iteration, attempt, output } => {
+                if let Some(open) = self.attempt(*iteration, *attempt) {
+                    open.refused_blob.clone_from(output);
+                    open.commit_refused = Some(output.excerpt.clone());
+                    open.ended_at = Some(at);
+                }
+            }
+            Event::Interrupted { iteration, attempt, reason, .. } => {
+                if let Some(open) = self.attempt(*iteration, *attempt) {
+                    open.interrupted = Some(reason.clone());
+                    open.ended_at = Some(at);
+                }
+            }
+            Event::TaskCompleted { iteration, task, attempt, commit, .. } if *task == self.task => {
+                self.commit.clone_from(commit);
+                if let Some(open) = self.attempt(*iteration, *attempt) {
+                    open.commit.clone_from(commit);
+                    open.ended_at = Some(at);
+                }
+            }
+            Event::WorkKept { task, reference, .. } if *task == self.task => {
+                if let Some(last) = self.attempts.last_mut() {
+                    last.kept_under = Some(reference.clone());
+                }
+            }
+            Event::QuestionRaised { id, task, question } if task.as_ref() == Some(&self.task) => {
+                self.questions.push(QuestionShown {
+                    id: *id,
+                    raised_at: at,
+                    question: question.clone(),
+                    answer: None,
+                    answered_by: None,
+                });
+            }
+            Event::QuestionAnswered { id, answer, by } => {
+                if let Some(asked) = self.questions.iter_mut().find(|asked| asked.id == *id) {
+                    asked.answer = Some(answer.clone());
+                    asked.answered_by = Some(by.clone());
+                }
+            }
+            Event::TaskSkipped { task, .. }
+            | Event::TaskReopened { task, .. }
+            | Event::StatusSet { task, .. }
+            | Event::StatusPutBack { task, .. }
+            | Event::TaskFailed { task, .. }
+                if *task == self.task =>
+            {
+                let what = super::describe::describe(&envelope.event);
+                self.interventions.push(format!("{at:.0}  {what}"));
+            }
+            Event::LoopCreated { .. }
+            | Event::RunStarted { .. }
+            | Event::RunResumed { .. }
+            | Event::BacklogRead { .. }
+            | Event::BacklogBroken { .. }
+            | Event::StatusWritten { .. }
+            | Event::IterationStarted { .. }
+            | Event::WorkKept { .. }
+            | Event::WorkspaceReset { .. }
+            | Event::TaskCompleted { .. }
+            | Event::TaskFailed { .. }
+            | Event::TaskSkipped { .. }
+            | Event::TaskReopened { .. }
+            | Event::StatusSet { .. }
+            | Event::StatusPutBack { .. }
+            | Event::QuestionRaised { .. }
+            | Event::Paused { .. }
+            | Event::Resumed { .. }
+            | Event::StopRequested { .. }
+            | Event::UserChangesSetAside { .. }
+            | Event::UserChangesPutBack { .. }
+            | Event::Noticed { .. }
+            | Event::RunEnded { .. } => {}
+        }
+        self.state.apply(envelope);
+    }
+
+    /// The attempt at this task that an event is about. Iterations of other tasks are not here.
+    fn attempt(&mut self, iteration: Iteration, attempt: Attempt) -> Option<&mut AttemptShown> {
+        let last = self.attempts.last_mut()?;
+        (last.iteration == iteration && last.attempt == attempt && last.interrupted.is_none()).then_some(last)
+    }
+
+    /// What the task changed: in its commit, in the work that was kept, or so far.
+    fn diff(&self, git: &Git) -> Option<Diff> {
+        let entry = self.state.task(&self.task)?;
+        let base = self.attempts.last().and_then(|last| last.base.clone());
+        let base = base.unwrap_or_else(|| EMPTY_TREE.to_owned());
+        let running = entry.state == TaskState::Running;
+        let (of, text) = match (&self.commit, &entry.kept) {
+            (_, Some(kept)) if !running => {
+                let parent = git.resolve(&format!("{kept}^1")).ok().flatten();
+                let parent = parent.unwrap_or_else(|| EMPTY_TREE.to_owned());
+                (format!("unfinished work {}", short(kept)), git.diff(&parent, Target::Commit(kept), &[]))
+            }
+            (Some(commit), _) if !running => {
+                (format!("commit {}", short(commit)), git.diff(&base, Target::Commit(commit), &[]))
+            }
+            (Some(_) | None, _) if running => {
+                ("the work tree so far".to_owned(), git.diff(&base, Target::WorkTree, &[]))
+            }
+            (Some(_) | None, _) => return None,
+        };
+        // A commit that was thrown away since is no reason to hide the rest.
+        text.ok().map(|text| Diff { of, text })
+    }
+
+    fn into_shown(
+        mut self,
+        texts: &Texts<'_>,
+        diff: Option<Diff>,
+        name: String,
+    ) -> Result<Option<Shown>, Failure> {
+        for attempt in &mut self.attempts {
+            texts.fill(attempt)?;
+        }
+        let now = Timestamp::now();
+        let why = why(&self.state, &self.task, now).map(|why| why.to_string()).unwrap_or_default();
+        let Some(entry) = self.state.task(&self.task) else { return Ok(None) };
+        Ok(Some(Shown {
+            name,
+            task: entry.spec.clone(),
+            state: entry.state.name(),
+            verified: match entry.state {
+                TaskState::Done { verified } => Some(verified),
+                TaskState::Open
+                | TaskState::Running
+                | TaskState::Parked(_)
+                | TaskState::Failed { .. }
+                | TaskState::Skipped => None,
+            },
+            why,
+            guidance: entry.guidance.clone(),
+            kept: entry.kept.clone(),
+            attempts: self.attempts,
+            questions: self.questions,
+            interventions: self.interventions,
+            commit: self.commit,
+            diff,
+        }))
+    }
+}
+
+/// The long texts beside the journal.
+struct Texts<'a> {
+    store: &'a Store,
+    full: bool,
+}
+
+impl Texts<'_> {
+    fn fill(&self, attempt: &mut AttemptShown) -> Result<(), Failure> {
+        let message = match self.full {
+            true => self.whole(&attempt.message_blob)?,
+            false => attempt.message_blob.excerpt.clone(),
+        };
+        attempt.message = attempt.exit.is_some().then_some(message);
+        for evidence in &mut attempt.evidence {
+            evidence.output = self.whole(&evidence.blob)?;
+        }
+        if attempt.commit_refused.is_some() {
+            attempt.commit_refused = Some(self.whole(&attempt.refused_blob)?);
+        }
+        Ok(())
+    }
+
+    fn whole(&self, blob: &BlobRef) -> Result<String, Failure> {
+        if blob.sha256.is_empty() {
+            return Ok(blob.excerpt.clone());
+        }
+        Ok(self.store.blob(&blob.sha256)?.unwrap_or_else(|| blob.excerpt.clone()))
+    }
+}
+
+impl Shown {
+    fn text(&self, full: bool, style: Style) -> String {
+        let mut out = Lines { text: String::new(), style, full };
+        self.head(&mut out);
+        for attempt in &self.attempts {
+            attempt.write(&mut out);
+        }
+        for asked in &self.questions {
+            asked.write(&mut out);
+        }
+        for guidance in &self.guidance {
+            out.heading("Guidance");
+            out.block("  ", guidance, SHOWN_LINES);
+        }
+        if !self.interventions.is_empty() {
+            out.heading("Also");
+            self.interventions.iter().for_each(|line| out.line(&format!("  {}", one_line(line))));
+        }
+        if let Some(diff) = &self.diff {
+            out.heading(&format!("Diff of {}", diff.of));
+            out.diff(&diff.text);
+        }
+        out.text
+    }
+
+    fn head(&self, out: &mut Lines) {
+        let Task { id, title, description, criteria, depends_on, .. } = &self.task;
+        let style = out.style;
+        out.line(&format!("{}  {}", style.bold(&one_line(id.as_str())), one_line(title)));
+        let why = if self.why == self.state { String::new() } else { format!(": {}", one_line(&self.why)) };
+        let state = match self.state {
+            "done" => style.green(self.state),
+            "failed" => style.red(self.state),
+            _ => style.yellow(self.state),
+        };
+        let commit = self.commit.as_deref().filter(|_| self.verified.is_some());
+        let commit = commit.map(|commit| format!(", commit {}", short(commit))).unwrap_or_default();
+        out.line(&format!("  {state}{why}{commit}{}", style.dim(&format!("  (loop {})", self.name))));
+        if !depends_on.is_empty() {
+            let names: Vec<&str> = depends_on.iter().map(TaskId::as_str).collect();
+            out.line(&format!("  depends on {}", one_line(&names.join(", "))));
+        }
+        if description != title {
+            out.block("  ", description, SHOWN_LINES);
+        }
+        for criterion in criteria {
+            let check = criterion.check.as_ref().map(|check| format!("  `{check}`")).unwrap_or_default();
+            out.line(&format!("  - {}{}", one_line(&criterion.text), style.dim(&one_line(&check))));
+        }
+    }
+}
+
+impl AttemptShown {
+    fn write(&self, out: &mut Lines) {
+        let style = out.style;
+        let (iteration, attempt, at) = (self.iteration, self.attempt, self.started_at);
+        out.heading(&format!("Attempt {attempt} (iteration {iteration}, {at:.0})"));
+        out.line(&style.dim(&format!("  {}", one_line(&self.command))));
+        if let Some(exit) = self.exit {
+            let took = self.agent_ms.map(|ms| format!(" after {}", duration(Millis(ms)))).unwrap_or_default();
+            out.line(&format!("  agent: {exit}{took}"));
+        }
+        if let Some(message) = &self.message {
+            out.block("  │ ", message, SHOWN_LINES);
+        }
+        match &self.claim {
+            Some(claim) => out.line(&format!("  claim: {}", one_line(&claim.text))),
+            None if self.exit.is_some() => out.line("  no claim"),
+            None => {}
+        }
+        for flag in &self.flags {
+            let text = format!("  ! {}: {} {}", flag_name(flag.kind), flag.what, flag.detail);
+            out.line(&style.yellow(&format!("  {}", one_line(&text))));
+        }
+        if let Some(total) = self.changed_total {
+            let names = self.changed.iter().take(5).map(|path| one_line(path)).collect::<Vec<_>>().join(", ");
+            let more = if total > 5 { ", …" } else { "" };
+            let names = if names.is_empty() { names } else { format!(": {names}{more}") };
+            out.line(&format!("  {total} paths changed{names}"));
+        }
+        for evidence in &self.evidence {
+            evidence.write(out);
+        }
+        self.write_end(out);
+    }
+
+    fn write_end(&self, out: &mut Lines) {
+        let style = out.style;
+        if let Some(verdict) = &self.verdict {
+            let text = verdict_words(verdict);
+            let first = one_line(&text);
+            out.line(&match verdict {
+                Verdict::Accepted { .. } => format!("  {} {first}", style.green("✓")),
+                Verdict::Refuted { .. } | Verdict::Errored { .. } => format!("  {} {first}", style.red("✗")),
+                Verdict::Unclaimed | Verdict::Asked | Verdict::Held { .. } => {
+                    format!("  {} {first}", style.yellow("·"))
+                }
+            });
+        }
+        if let Some(output) = &self.commit_refused {
+            out.line(&format!("  {} the commit was refused:", style.red("✗")));
+            out.block("    ", output, SHOWN_LINES);
+        }
+        if let Some(reason) = &self.interrupted {
+            out.line(&style.yellow(&format!("  ‖ interrupted: {}", one_line(reason))));
+        }
+        if let Some(reference) = &self.kept_under {
+            out.line(&style.dim(&format!("  work kept under {}", one_line(reference))));
+        }
+        if let Some(commit) = &self.commit {
+            out.line(&format!("  commit {commit}"));
+        }
+    }
+}
+
+impl EvidenceShown {
+    fn write(&self, out: &mut Lines) {
+        let style = out.style;
+        let mark = if self.passed { style.green("✓") } else { style.red("✗") };
+        let took = duration(Millis(self.duration_ms));
+        out.line(&format!("  {mark} {}: {}", one_line(&self.name), style.bold(&one_line(&self.command))));
+        out.line(&style.dim(&format!("    {} after {took}", self.exit)));
+        out.block("    │ ", &self.output, SHOWN_LINES);
+    }
+}
+
+impl QuestionShown {
+    fn write(&self, out: &mut Lines) {
+        out.heading(&format!("Question {}: {}", self.id, one_line(&self.question.summary)));
+        out.block("  ", &self.question.context, SHOWN_LINES);
+        for (number, option) in self.question.options.iter().enumerate() {
+            out.line(&format!("  {}. {}", number + 1, one_line(option)));
+        }
+        match (&self.answer, &self.answered_by) {
+            (Some(answer), by) => {
+                let by = by.as_deref().unwrap_or("somebody");
+                out.line(&format!("  answered by {}: {}", one_line(by), one_line(&answer_words(answer))));
+            }
+            (None, _) => out.line(&format!("  no answer: `wiggum answer {} …`", self.id)),
+        }
+    }
+}
+
+/// Text under construction.
+struct Lines {
+    text: String,
+    style: Style,
+    full: bool,
+}
+
+impl Lines {
+    fn line(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    fn heading(&mut self, heading: &str) {
+        let heading = self.style.bold(heading);
+        self.line(&format!("\n{heading}"));
+    }
+
+    /// The end of a text of others, where what matters usually is.
+    fn block(&mut self, indent: &str, text: &str, shown: usize) {
+        let text = harmless(text);
+        let lines: Vec<&str> = text.trim_end().lines().collect();
+        let hidden = if self.full { 0 } else { lines.len().saturating_sub(shown) };
+        if hidden > 0 {
+            let note = self.style.dim(&format!("{indent}… {hidden} lines more, with --full"));
+            self.line(&note);
+        }
+        for line in &lines[hidden..] {
+            self.line(&format!("{indent}{line}"));
+        }
+    }
+
+    fn diff(&mut self, text: &str) {
+        let text = harmless(text);
+        let count = text.lines().count();
+        let shown = if self.full { count } else { SHOWN_DIFF_LINES };
+        for line in text.lines().take(shown) {
+            let line = match line.as_bytes().first() {
+                Some(b'+') => self.style.green(line),
+                Some(b'-') => self.style.red(line),
+                Some(b'@') => self.style.cyan(line),
+                Some(_) | None => line.to_owned(),
+            };
+            self.line(&line);
+        }
+        if count > shown {
+            let note = self.style.dim(&format!("… {} lines more, with --full", count - shown));
+            self.line(&note);
+        }
+    }
+}

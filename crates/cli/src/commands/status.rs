@@ -1,0 +1,182 @@
+//! `wiggum status`: what the loops of this repository are doing, from the stored status alone.
+
+use std::process::ExitCode;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use wiggum_engine::status::{Counts, QuestionStatus, Status};
+
+use crate::args::OutputArgs;
+use crate::commands::describe::one_line;
+use crate::commands::loops::{Engine, Loops};
+use crate::commands::{no_loops, print_json};
+use crate::failure::Failure;
+use crate::narrate::elapsed;
+use crate::term::{self, Style};
+
+/// Cells of the progress bar.
+const BAR: usize = 24;
+
+/// The stored status, and whether somebody is at work on it.
+#[derive(Serialize)]
+pub(crate) struct Seen {
+    #[serde(flatten)]
+    pub(crate) status: Status,
+    engine: Option<LiveEngine>,
+    /// A run is unfinished and nobody is at work on it: `wiggum run` goes on.
+    interrupted: bool,
+}
+
+#[derive(Serialize)]
+struct LiveEngine {
+    pid: u32,
+    host: String,
+}
+
+pub(crate) fn status(args: &OutputArgs) -> Result<ExitCode, Failure> {
+    let Some(loops) = Loops::open()? else { return no_loops(args.json) };
+    let seen = all(&loops)?;
+    if args.json {
+        return print_json(&seen);
+    }
+    if seen.is_empty() {
+        return no_loops(false);
+    }
+    let now = Timestamp::now();
+    let blocks: Vec<String> = seen.iter().map(|seen| block(seen, now, Style::for_stdout())).collect();
+    Ok(term::print(&blocks.join("\n")))
+}
+
+/// Every loop of the store, in the order they were made.
+pub(crate) fn all(loops: &Loops) -> Result<Vec<Seen>, Failure> {
+    let mut all = Vec::new();
+    for record in loops.all()? {
+        // Who is alive comes first: a run that ends in between is then seen as ended, not as lost.
+        let engine = match loops.engine(record.id)? {
+            Engine::Alive(holder) => Some(LiveEngine { pid: holder.pid, host: holder.host }),
+            Engine::Dead(_) | Engine::None => None,
+        };
+        let status = loops.status(&record)?;
+        let interrupted = engine.is_none() && status.termination_reason.is_none();
+        all.push(Seen { status, engine, interrupted });
+    }
+    Ok(all)
+}
+
+fn block(seen: &Seen, now: Timestamp, style: Style) -> String {
+    let status = &seen.status;
+    let mut lines = vec![headline(seen, style), format!("  {}", progress(&status.counts, style))];
+    lines.extend(current(seen, now));
+    if let Some(waiting) = status.waiting.as_ref().filter(|_| seen.engine.is_some()) {
+        lines.push(format!("  waits for  {}", one_line(waiting)));
+    }
+    for question in &status.questions {
+        lines.extend(question_lines(question, now, style));
+    }
+    lines.extend(last(status, now).map(|last| format!("  last       {last}")));
+    lines.extend(cost(status).map(|cost| format!("  cost       {cost}")));
+    if let Some(detail) = &status.detail {
+        let reason = status.termination_reason.as_deref().unwrap_or_default();
+        lines.push(format!("  ended      {} ({reason})", one_line(detail)));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn headline(seen: &Seen, style: Style) -> String {
+    let Status { name, backlog, state, run, agent, .. } = &seen.status;
+    let state = if seen.interrupted {
+        style.yellow("interrupted: `wiggum run` goes on")
+    } else {
+        match state.as_str() {
+            "running" | "completed" => style.green(state),
+            "failed" => style.red(state),
+            _ => style.yellow(state),
+        }
+    };
+    let mut text = format!("{}  {state}  {}", style.bold(&one_line(name)), one_line(backlog));
+    if *run > 0 {
+        text.push_str(&format!(" · run {run}"));
+    }
+    if let Some(engine) = &seen.engine {
+        text.push_str(&format!(" · process {}", engine.pid));
+    }
+    if !agent.is_empty() {
+        text.push_str(&style.dim(&format!(" · {}", one_line(agent))));
+    }
+    text
+}
+
+fn progress(counts: &Counts, style: Style) -> String {
+    let filled = (counts.done * BAR).checked_div(counts.total).unwrap_or(0).min(BAR);
+    let bar = format!("{}{}", "█".repeat(filled), "░".repeat(BAR - filled));
+    let mut text = format!("{} {}/{} done", style.green(&bar), counts.done, counts.total);
+    let others = [
+        (counts.unverified, "unverified"),
+        (counts.running, "running"),
+        (counts.open, "open"),
+        (counts.parked, "parked"),
+        (counts.failed, "failed"),
+        (counts.skipped, "skipped"),
+    ];
+    for (count, word) in others.into_iter().filter(|(count, _)| *count > 0) {
+        text.push_str(&format!(", {count} {word}"));
+    }
+    text
+}
+
+fn current(seen: &Seen, now: Timestamp) -> Option<String> {
+    let current = seen.status.current.as_ref()?;
+    let limit = seen.status.max_iterations.map(|max| format!("/{max}")).unwrap_or_default();
+    let title = if current.title == current.task { String::new() } else { format!(" {}", current.title) };
+    Some(format!(
+        "  iteration  {}{limit}: {}, attempt {}, {} since {}",
+        seen.status.current_iteration,
+        one_line(&format!("{}{title}", current.task)),
+        current.attempt,
+        current.stage,
+        elapsed(current.started_at, now)
+    ))
+}
+
+fn last(status: &Status, now: Timestamp) -> Option<String> {
+    let last = status.iterations.last()?;
+    Some(format!(
+        "{}, attempt {}: {}, {} ago",
+        one_line(&last.task),
+        last.attempt,
+        last.outcome,
+        elapsed(last.completed_at, now)
+    ))
+}
+
+fn cost(status: &Status) -> Option<String> {
+    let (input, output) = (status.total_input_tokens, status.total_output_tokens);
+    if status.total_cost <= 0.0 && input + output == 0 {
+        return None;
+    }
+    Some(format!("${:.2}, {input} tokens in, {output} out", status.total_cost))
+}
+
+/// A question as the status and the inbox begin it.
+pub(crate) fn question_lines(question: &QuestionStatus, now: Timestamp, style: Style) -> [String; 2] {
+    let about = question.task.as_ref().map(|task| format!(" about {}", one_line(task))).unwrap_or_default();
+    [
+        format!(
+            "  {} {}{about}: {}{}",
+            style.yellow("?"),
+            style.bold(&question.id),
+            one_line(&question.summary),
+            style.dim(&format!("  {} ago", elapsed(question.raised_at, now)))
+        ),
+        format!("      {}", style.cyan(&how_to_answer(question))),
+    ]
+}
+
+pub(crate) fn how_to_answer(question: &QuestionStatus) -> String {
+    let options = match question.options.len() {
+        0 => String::new(),
+        1 => "1|".to_owned(),
+        count => format!("1-{count}|"),
+    };
+    format!("wiggum answer {} {options}\"your own words\"|skip|retry|abort", question.id)
+}

@@ -1,0 +1,308 @@
+//! Whose work is whose: between tasks, between the loop and the user, and what hooks make of it.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test may fail here")]
+
+mod support;
+
+use support::{Sandbox, WORKER, prd, prd_of, story};
+use wiggum_core::event::Event;
+
+/// Fails `A` at its first `$1` attempts and completes everything else.
+fn fails_a_first(work: &str) -> String {
+    format!(
+        r#"keep_prompt
+        if [ "$WIGGUM_TASK_ID" = A ]; then
+            {work}
+        else
+            echo "$WIGGUM_TASK_ID" > "$WIGGUM_TASK_ID.txt"
+            echo "$WIGGUM_TASK_ID" >> shared.txt
+            claim
+        fi"#
+    )
+}
+
+/// A is tried, fails, and is tried again only after B: its dependency appears meanwhile.
+fn sandbox_with_shared_file(a: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("shared.txt", "one\ntwo\nthree\nfour\nfive\n");
+    sandbox.write("PRD.json", &prd_of(&[story("A", a), story("B", "")]));
+    sandbox.commit_all("backlog");
+    sandbox
+}
+
+#[test]
+fn nothing_of_a_failed_task_lands_in_the_commit_of_another() {
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    let agent = fails_a_first("echo half > half.txt; echo more >> README; git add half.txt; claim");
+    let verify = "test $WIGGUM_TASK_ID = B";
+    sandbox.run(&agent, &["--verify", verify, "--max-retries", "0"]).exits(6);
+    assert_eq!(sandbox.subjects(), ["first", "backlog", "B: Do B"]);
+    assert_eq!(sandbox.changed_in("HEAD"), ["B.txt", "PRD.json", "shared.txt"]);
+    assert!(!sandbox.exists("half.txt"));
+    sandbox.assert_clean();
+    // What A did is kept where a person finds it.
+    let refs = sandbox.git(&["for-each-ref", "--format=%(refname)", "refs/wiggum/"]);
+    let kept = refs.lines().find(|name| name.contains("/A/")).expect(&refs);
+    assert_eq!(sandbox.git(&["show", &format!("{kept}:half.txt")]), "half");
+}
+
+#[test]
+fn kept_work_comes_back_merged_with_what_was_committed_since() {
+    let sandbox = sandbox_with_shared_file("");
+    let agent = fails_a_first(
+        r#"if [ "$WIGGUM_ATTEMPT" = 1 ]; then
+               sed -i s/one/ONE/ shared.txt; echo half > half.txt
+               printf '<escalate type="stuck">\n<summary>which way?</summary>\n</escalate>\n'
+           else cp shared.txt "$SANDBOX/seen"; echo rest >> half.txt; claim; fi"#,
+    );
+    sandbox.run(&agent, &["--verify", "true"]).exits(6);
+    assert_eq!(sandbox.changed_in("HEAD"), ["B.txt", "PRD.json", "shared.txt"]);
+    sandbox.ask(&answer(1, "left"));
+    sandbox.run(&agent, &["--verify", "true"]).exits(0);
+    assert_eq!(sandbox.note("seen"), "ONE\ntwo\nthree\nfour\nfive\nB\n");
+    assert_eq!(sandbox.read("half.txt"), "half\nrest\n");
+    assert_eq!(sandbox.changed_in("HEAD"), ["PRD.json", "half.txt", "shared.txt"]);
+    sandbox.assert_clean();
+}
+
+#[test]
+fn kept_work_that_conflicts_is_left_under_its_ref_and_said() {
+    let sandbox = sandbox_with_shared_file("");
+    let agent = fails_a_first(
+        r#"if [ "$WIGGUM_ATTEMPT" = 1 ]; then
+               echo mine >> shared.txt; echo half > half.txt
+               printf '<escalate type="stuck">\n<summary>which way?</summary>\n</escalate>\n'
+           else cp shared.txt "$SANDBOX/seen"; test ! -e half.txt; claim; fi"#,
+    );
+    sandbox.run(&agent, &["--verify", "true"]).exits(6);
+    sandbox.ask(&answer(1, "left"));
+    sandbox.run(&agent, &["--verify", "true"]).exits(0).says("conflicts");
+    assert_eq!(sandbox.note("seen"), "one\ntwo\nthree\nfour\nfive\nB\n");
+    let notice =
+        |event: &Event| matches!(event, Event::Noticed { message, .. } if message.contains("conflicts"));
+    assert!(sandbox.events().iter().any(notice));
+    let refs = sandbox.git(&["for-each-ref", "--format=%(refname)", "refs/wiggum/"]);
+    let kept = refs.lines().find(|name| name.contains("/A/")).expect(&refs);
+    assert_eq!(sandbox.git(&["show", &format!("{kept}:half.txt")]), "half");
+}
+
+#[test]
+fn a_dirty_tree_is_refused_before_anything_starts() {
+    for (path, staged) in [("README", false), ("README", true), ("new.txt", false), ("new.txt", true)] {
+        let sandbox = Sandbox::with_tasks(&["A"]);
+        sandbox.write(path, "mine\n");
+        if staged {
+            sandbox.git(&["add", path]);
+        }
+        sandbox.run(WORKER, &[]).complains(2, &["uncommitted", path, "hint:", "--allow-dirty"]);
+        assert_eq!(sandbox.read(path), "mine\n");
+        assert!(!sandbox.exists("A.txt"));
+    }
+}
+
+#[test]
+fn the_loops_own_files_are_no_dirt() {
+    let sandbox = Sandbox::new();
+    sandbox.write("PRD.json", &prd(&["A"]));
+    sandbox.write("PROMPT.md", "Do it.\n");
+    sandbox.write("wiggum.toml", "[limits]\niterations = 5\n");
+    sandbox.write(".gitignore", ".wiggum/\n");
+    sandbox.run(WORKER, &["--verify", "true"]).exits(0);
+    assert_eq!(sandbox.changed_in("HEAD"), ["A.txt"]);
+    assert_eq!(sandbox.dirt(), "?? .gitignore\n?? PRD.json\n?? PROMPT.md\n?? wiggum.toml");
+
+    // Changed after they were committed, they still are none.
+    sandbox.commit_all("mine");
+    sandbox.write(
+        "PRD.json",
+        &sandbox
+            .read("PRD.json")
+            .replace("true }", "true },\n    { \"id\": \"B\", \"title\": \"b\", \"passes\": false }"),
+    );
+    sandbox.run(WORKER, &["--verify", "true"]).exits(0);
+    assert_eq!(sandbox.changed_in("HEAD"), ["B.txt", "PRD.json"]);
+    sandbox.assert_clean();
+}
+
+#[test]
+fn a_changed_prompt_and_configuration_stay_the_users_own() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write("PROMPT.md", "Do it.\n");
+    sandbox.write("wiggum.toml", "[limits]\niterations = 5\n");
+    sandbox.commit_all("set up");
+    sandbox.write("PROMPT.md", "Do it well.\n");
+    sandbox.write("wiggum.toml", "[limits]\niterations = 6\n");
+    sandbox.run(WORKER, &["--verify", "true"]).exits(0);
+    assert_eq!(sandbox.read("PROMPT.md"), "Do it well.\n");
+    assert_eq!(sandbox.read("wiggum.toml"), "[limits]\niterations = 6\n");
+    assert_eq!(sandbox.changed_in("HEAD"), ["A.txt", "PRD.json"]);
+}
+
+/// A tree with something of everything, and how git describes it.
+fn make_dirty(sandbox: &Sandbox) -> (String, String, String) {
+    sandbox.write("README", "staged\n");
+    sandbox.git(&["add", "README"]);
+    sandbox.write("README", "staged and more\n");
+    sandbox.write("untracked.txt", "mine\n");
+    sandbox.write("added.txt", "added\n");
+    sandbox.git(&["add", "added.txt"]);
+    sandbox.git(&["rm", "-q", "--cached", "gone.txt"]);
+    std::fs::remove_file(sandbox.root.join("gone.txt")).unwrap();
+    describe(sandbox)
+}
+
+fn describe(sandbox: &Sandbox) -> (String, String, String) {
+    (sandbox.dirt(), sandbox.git(&["diff", "--cached"]), sandbox.git(&["diff"]))
+}
+
+fn sandbox_to_dirty() -> Sandbox {
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    sandbox.write("gone.txt", "soon\n");
+    sandbox.write("stashed.txt", "stash me\n");
+    sandbox.commit_all("more");
+    sandbox.write("stashed.txt", "stashed\n");
+    sandbox.git(&["stash", "-q"]);
+    sandbox
+}
+
+#[test]
+fn set_aside_changes_are_put_back_exactly() {
+    let sandbox = sandbox_to_dirty();
+    let before = make_dirty(&sandbox);
+    let stash = sandbox.git(&["stash", "list"]);
+    let agent = r#"git status --porcelain >> "$SANDBOX/dirt"; echo x > "$WIGGUM_TASK_ID.txt"; claim"#;
+    sandbox.run(agent, &["--verify", "true", "--allow-dirty"]).exits(0);
+    assert_eq!(sandbox.note("dirt"), "");
+    assert_eq!(describe(&sandbox), before);
+    assert_eq!(sandbox.git(&["stash", "list"]), stash);
+    assert_eq!(sandbox.subjects().last().unwrap(), "B: Do B");
+}
+
+#[test]
+fn set_aside_changes_are_put_back_after_a_limit_with_work_left() {
+    let sandbox = sandbox_to_dirty();
+    let before = make_dirty(&sandbox);
+    let agent = "echo half > half.txt; claim";
+    sandbox.run(agent, &["--verify", "false", "--allow-dirty", "--max-iterations", "1"]).exits(3);
+    assert_eq!(describe(&sandbox), before);
+    // And again: the next run takes them out of the way once more, with the work of the first.
+    let agent = r#"cat half.txt > "$SANDBOX/seen"; echo rest >> half.txt; claim"#;
+    sandbox.run(agent, &["--verify", "true", "--allow-dirty", "--max-iterations", "1"]).exits(3);
+    assert_eq!(sandbox.note("seen"), "half\n");
+    assert_eq!(describe(&sandbox), before);
+    assert_eq!(sandbox.subjects().last().unwrap(), "A: Do A");
+}
+
+#[test]
+fn set_aside_changes_are_put_back_after_ctrl_c() {
+    let sandbox = sandbox_to_dirty();
+    let before = make_dirty(&sandbox);
+    sandbox.make_pipe("ready");
+    let started = sandbox.start("echo half > half.txt; hang", &["--allow-dirty"]);
+    sandbox.wait_ready();
+    started.signal("INT");
+    started.finish().exits(130);
+    assert_eq!(describe(&sandbox), before);
+
+    sandbox.run(WORKER, &["--verify", "true", "--allow-dirty"]).exits(0);
+    assert_eq!(describe(&sandbox), before);
+    assert_eq!(sandbox.subjects().last().unwrap(), "B: Do B");
+}
+
+#[test]
+fn set_aside_changes_that_no_longer_fit_are_not_lost() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write("README", "my own words\n");
+    sandbox.run("echo agent > README; claim", &["--verify", "true", "--allow-dirty"]).exits(0);
+    assert_eq!(sandbox.read("README"), "agent\n");
+    let refs = sandbox.git(&["for-each-ref", "--format=%(refname)", "refs/wiggum/"]);
+    let kept = refs.lines().find(|name| name.contains("/user-changes/")).expect(&refs);
+    assert_eq!(sandbox.git(&["show", &format!("{kept}:README")]), "my own words");
+}
+
+#[test]
+fn after_ctrl_c_a_user_may_edit_and_is_then_asked_to_tidy_up() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.make_pipe("ready");
+    let started = sandbox.start("echo half > half.txt; hang", &[]);
+    sandbox.wait_ready();
+    started.signal("INT");
+    started.finish().exits(130);
+    sandbox.assert_clean();
+    sandbox.write("README", "my own edit\n");
+    sandbox.run(WORKER, &["--verify", "true"]).complains(2, &["uncommitted", "README"]);
+    assert_eq!(sandbox.read("README"), "my own edit\n");
+    sandbox.commit_all("mine");
+    sandbox.run(WORKER, &["--verify", "true"]).exits(0);
+    assert_eq!(sandbox.changed_in("HEAD"), ["A.txt", "PRD.json"]);
+}
+
+#[test]
+fn a_refusing_hook_fails_the_attempt_and_its_words_reach_the_next() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let hook = "#!/bin/sh\ntest -f licence.txt || { echo hook-wants-a-licence >&2; exit 1; }\n";
+    sandbox.write_program(".git/hooks/pre-commit", hook);
+    let agent = r#"keep_prompt; cp PRD.json "$SANDBOX/backlog-$WIGGUM_ATTEMPT"
+        [ "$WIGGUM_ATTEMPT" = 1 ] || touch licence.txt; touch a.txt; claim"#;
+    sandbox.run(agent, &["--verify", "true"]).exits(0);
+    assert!(sandbox.prompt("A", 2).contains("hook-wants-a-licence"));
+    assert!(sandbox.note("backlog-2").contains("\"passes\": false"), "the status went back to open");
+    assert_eq!(sandbox.subjects(), ["first", "backlog", "A: Do A"]);
+    assert_eq!(sandbox.changed_in("HEAD"), ["PRD.json", "a.txt", "licence.txt"]);
+    sandbox.assert_clean();
+}
+
+#[test]
+fn a_hook_that_always_refuses_leaves_no_commit_and_an_open_status() {
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    sandbox.write_program(".git/hooks/commit-msg", "#!/bin/sh\ngrep -q '^A:' \"$1\" && exit 1\nexit 0\n");
+    sandbox.run(WORKER, &["--verify", "true", "--max-retries", "1"]).exits(6);
+    assert_eq!(sandbox.subjects(), ["first", "backlog", "B: Do B"]);
+    assert_eq!(sandbox.state_of("A"), "failed");
+    assert_eq!(sandbox.read("PRD.json").matches("\"passes\": true").count(), 1);
+    sandbox.assert_clean();
+}
+
+#[test]
+fn what_a_hook_makes_of_the_files_is_checked_before_it_counts() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let hook = "#!/bin/sh\ntr a-z A-Z < a.txt > a.tmp && mv a.tmp a.txt && git add a.txt\n";
+    sandbox.write_program(".git/hooks/pre-commit", hook);
+    let verify = r#"cat a.txt >> "$SANDBOX/checked""#;
+    sandbox.run("echo text > a.txt; claim", &["--verify", verify]).exits(0);
+    assert_eq!(sandbox.note("checked"), "text\nTEXT\n");
+    assert_eq!(sandbox.git(&["show", "HEAD:a.txt"]), "TEXT");
+    assert_eq!(sandbox.subjects(), ["first", "backlog", "A: Do A"]);
+    sandbox.assert_clean();
+}
+
+#[test]
+fn a_hook_that_breaks_the_work_is_caught_by_the_checks() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let hook = "#!/bin/sh\necho broken > a.txt; git add a.txt\n";
+    sandbox.write_program(".git/hooks/pre-commit", hook);
+    let args = ["--verify", "grep -q fine a.txt", "--max-retries", "0"];
+    sandbox.run("echo fine > a.txt; claim", &args).exits(6);
+    assert_eq!(sandbox.subjects(), ["first", "backlog"]);
+    assert!(!sandbox.read("PRD.json").contains("true"));
+    sandbox.assert_clean();
+}
+
+#[test]
+fn a_hook_that_never_settles_is_bounded() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let hook = "#!/bin/sh\necho x >> a.txt; git add a.txt; echo x >> \"$SANDBOX/calls\"\n";
+    sandbox.write_program(".git/hooks/pre-commit", hook);
+    sandbox.run("echo text > a.txt; claim", &["--verify", "true", "--max-retries", "0"]).exits(6);
+    assert!(sandbox.note("calls").lines().count() <= 5);
+    assert_eq!(sandbox.subjects(), ["first", "backlog"]);
+    assert!(!sandbox.read("PRD.json").contains("true"));
+    sandbox.assert_clean();
+}
+
+fn answer(question: u32, words: &str) -> wiggum_core::event::Request {
+    wiggum_core::event::Request::Answer {
+        question: wiggum_core::ids::QuestionId(question),
+        answer: wiggum_core::event::Answer::Words { text: words.to_owned() },
+    }
+}
