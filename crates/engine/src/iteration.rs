@@ -18,10 +18,10 @@ use wiggum_core::stream::Stream;
 use wiggum_core::task::FileStatus;
 use wiggum_core::verdict::{Check, checks_for};
 use wiggum_store::Transcript;
+use wiggum_workspace::crash;
 use wiggum_workspace::process::{self, Capture, CommandLine, Ended, Launch, Sink};
 
 use crate::backlog_file::{BacklogError, difference};
-use crate::crash;
 use crate::engine::{Engine, Input, RunningAgent};
 use crate::error::{EngineError, chain};
 use crate::status;

@@ -12,6 +12,7 @@ use wiggum_core::state::{OpenIteration, Stage, Workspace};
 use wiggum_core::task::FileStatus;
 use wiggum_core::verdict::checks_for;
 use wiggum_core::weaken::{TestFile, is_test_path, weakened};
+use wiggum_workspace::crash;
 use wiggum_workspace::git::{
     Change, CommitOutcome, Entry, Git, GitError, Guardian, Head, PutBack, Source, Status,
 };
@@ -19,7 +20,6 @@ use wiggum_workspace::paths::write_atomic;
 
 use crate::backlog_file::BacklogError;
 use crate::check_files::{CheckFile, check_files};
-use crate::crash;
 use crate::engine::{Engine, Settings};
 use crate::error::{EngineError, chain};
 use crate::state_dir::StateDir;

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use wiggum_core::event::Exit;
 
-use crate::process::{self, Input};
+use crate::process::Input;
 
-use super::{Git, GitError, Hooks, Status, excluding, failed, owned, remove_if_there, text};
+use super::{Git, GitError, Hooks, Status, excluding, execute, failed, owned, remove_if_there, text};
 
 /// What was found when HEAD was put back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -273,7 +273,7 @@ impl Git {
         let mut launch = self.launch(command, Hooks::Off);
         launch.env.push(index_variable(index));
         launch.stdin = input;
-        let output = process::run(launch)?;
+        let output = execute(command, launch)?;
         if output.exit.success() { Ok(()) } else { Err(failed(command, &output)) }
     }
 }
