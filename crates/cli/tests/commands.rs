@@ -580,6 +580,21 @@ fn loops_are_told_apart_by_name() {
 }
 
 #[test]
+fn the_loop_that_runs_is_meant_before_the_one_that_ran_last() {
+    let place = Place::new(TWO_TASKS);
+    let run = place.start(HANGS);
+    run.wait_for("iteration_started");
+    let other = place.base.path().join("asks.toml");
+    fs::write(&other, ASKS).unwrap();
+    let other = other.display().to_string();
+    place.check(&["run", "--headless", "--json", "--name", "night", "--scenario", &other], 6);
+    assert!(place.check(&["events"], 0).contains("loop main over PRD.json"));
+    place.check(&["stop"], 0);
+    assert_eq!(run.rest().1.code(), Some(8));
+    assert!(place.check(&["events", "--loop", "night"], 0).contains("loop night over PRD.json"));
+}
+
+#[test]
 fn the_status_is_stored_and_folded_only_when_it_must_be() {
     const EVENTS: u64 = 100_000;
     let place = Place::new(TWO_TASKS);

@@ -282,7 +282,7 @@ impl History {
     /// The attempt at this task that an event is about. Iterations of other tasks are not here.
     fn attempt(&mut self, iteration: Iteration, attempt: Attempt) -> Option<&mut AttemptShown> {
         let last = self.attempts.last_mut()?;
-        (last.iteration == iteration && last.attempt == attempt && last.interrupted.is_none()).then_some(last)
+        (last.iteration == iteration && last.attempt == attempt).then_some(last)
     }
 
     /// What the task changed: in its commit, in the work that was kept, or so far.
