@@ -69,7 +69,7 @@ mod tests {
         let check = |command: &str, file: &str, expected: Option<CheckFile>| {
             let found =
                 check_files(command).into_iter().filter(|(name, _)| name == file).map(|(_, part)| part);
-            assert_eq!(found.last(), expected, "{command}: {file}");
+            assert_eq!(found.rev().next(), expected, "{command}: {file}");
         };
         use CheckFile::{Named, Run};
         check("sh check.sh", "check.sh", Some(Run));
