@@ -280,6 +280,15 @@ impl Sandbox {
         wiggum_engine::wake::wake(&self.state_dir(), id).unwrap();
     }
 
+    /// Waits until the journal of a running loop has such an event.
+    pub(crate) fn wait_for(&self, wanted: impl Fn(&Event) -> bool) {
+        let until = std::time::Instant::now() + PATIENCE;
+        while !self.events().iter().any(&wanted) {
+            assert!(std::time::Instant::now() < until, "no such event: {:#?}", self.events());
+            std::thread::yield_now();
+        }
+    }
+
     /// Everything that was flagged, in order.
     pub(crate) fn flags(&self) -> Vec<Flag> {
         let flags = self.events().into_iter().flat_map(|event| match event {
