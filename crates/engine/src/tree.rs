@@ -100,7 +100,7 @@ impl Watched {
             .then(|| flag(FlagKind::ProtectedPath, &own.name, "the prompt"))
     }
 
-    fn excluded(&self) -> Vec<&str> {
+    pub(crate) fn excluded(&self) -> Vec<&str> {
         self.excluded.iter().map(String::as_str).collect()
     }
 }
@@ -355,13 +355,7 @@ impl Engine<'_> {
         status: &Status,
         iteration: Iteration,
     ) -> Result<Vec<Flag>, EngineError> {
-        let left: Vec<String> = status
-            .unstaged
-            .iter()
-            .map(|entry| entry.path.clone())
-            .chain(status.untracked.iter().cloned())
-            .filter(|path| !self.watched.excluded.contains(path))
-            .collect();
+        let left = self.changed_since_taken(status);
         if left.is_empty() {
             return Ok(Vec::new());
         }
@@ -372,6 +366,13 @@ impl Engine<'_> {
         self.return_to_taken_tree()?;
         let detail = format!("changed by a check and put back; kept under {reference}");
         Ok(left.iter().take(20).map(|path| flag(FlagKind::CheckLeftovers, path, &detail)).collect())
+    }
+
+    /// Paths in which the work tree differs from the index, which is the tree that was taken.
+    pub(crate) fn changed_since_taken(&self, status: &Status) -> Vec<String> {
+        let unstaged = status.unstaged.iter().map(|entry| &entry.path);
+        let changed = unstaged.chain(&status.untracked);
+        changed.filter(|path| !self.watched.excluded.contains(path)).cloned().collect()
     }
 
     /// Makes index and work tree what they were when the tree was taken.

@@ -164,9 +164,13 @@ fn wait_until_dead(processes: &[Found], patience: Duration) {
     }
 }
 
-/// Only our own children can be reaped; for others this does nothing.
+/// Only our own children can be reaped; for others this does nothing. A program's main process is
+/// left to its supervisor, which wants to know how it ended.
 fn reap(pid: Pid) {
-    let _status = waitpid(Some(pid), WaitOptions::NOHANG);
+    let live = registry::lock();
+    if live.iter().all(|live| live.main != Some(pid.as_raw_nonzero().get())) {
+        let _status = waitpid(Some(pid), WaitOptions::NOHANG);
+    }
 }
 
 /// The descendants of ours that this program left behind, those of other live programs excepted.

@@ -201,13 +201,27 @@ impl Supervisor {
     }
 
     fn begin_stop(&mut self) {
-        let Some(control) = self.control.take() else { return };
+        let Some(control) = &mut self.control else { return };
         let request = *control.request.lock().unwrap_or_else(PoisonError::into_inner);
-        // Without a request the handle was dropped: nobody can ask any more.
-        if let Some(request) = request {
-            self.signal(Signal::INT);
-            self.stopping = Stopping::Interrupted { request, until: Instant::now() + request.grace.int };
+        // At its end the handle was dropped: nobody can ask any more.
+        if !matches!(control.wake.read(&mut [0; 16]), Ok(1..)) {
+            self.control = None;
         }
+        let Some(request) = request else { return };
+        let now = Instant::now();
+        self.stopping = match self.stopping {
+            Stopping::No => {
+                self.signal(Signal::INT);
+                Stopping::Interrupted { request, until: now + request.grace.int }
+            }
+            Stopping::Interrupted { until, .. } => {
+                Stopping::Interrupted { request, until: until.min(now + request.grace.int) }
+            }
+            Stopping::Terminated { until, .. } => {
+                Stopping::Terminated { request, until: until.min(now + request.grace.term) }
+            }
+            Stopping::Killed { request } => Stopping::Killed { request },
+        };
     }
 
     fn go_on_stopping(&mut self) {
