@@ -581,7 +581,8 @@ impl Loop {
             }
             Meaning::Approve => {
                 if let Some(slot) = self.tasks.slot(&task) {
-                    self.tasks.entries[slot].approved = true;
+                    let reasons = asked.question.context.lines().map(str::to_owned);
+                    self.tasks.entries[slot].approved.extend(reasons);
                 }
                 self.reopen(&task, at);
             }

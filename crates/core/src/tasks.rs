@@ -61,8 +61,8 @@ pub struct TaskEntry {
     /// Commit with the unfinished work of the last attempt.
     pub kept: Option<String>,
     pub last_digest: Option<String>,
-    /// A person approved what was flagged.
-    pub approved: bool,
+    /// What was flagged and a person approved: that, and nothing else that may be flagged later.
+    pub approved: BTreeSet<String>,
     position: u32,
     unmet: usize,
     removed: bool,
@@ -369,7 +369,7 @@ impl TaskEntry {
             last_attempt: None,
             kept: None,
             last_digest: None,
-            approved: false,
+            approved: BTreeSet::new(),
             position,
             unmet: 0,
             removed: false,

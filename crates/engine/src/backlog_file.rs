@@ -132,6 +132,10 @@ impl BacklogFile {
     pub fn put_back(&mut self, good: Backlog) -> Result<Vec<u8>, BacklogError> {
         let _lock = self.lock()?;
         let found = fs::read(&self.path).unwrap_or_default();
+        if self.path.is_dir() && !self.path.is_symlink() {
+            fs::remove_dir_all(&self.path)
+                .map_err(|source| BacklogError::Write { path: self.path.clone(), source })?;
+        }
         self.write(good.text())?;
         self.backlog = Some(good);
         Ok(found)

@@ -132,7 +132,6 @@ pub struct Engine<'a> {
     /// while the channel is full.
     woken: Arc<AtomicBool>,
     _workspace: FileLock,
-    pub(crate) prompt: String,
     skip_after_stop: Option<(TaskId, String)>,
     waker: Option<Waker>,
     last_waiting: Option<Waiting>,
@@ -158,6 +157,8 @@ impl StatusFile {
 /// The agent's process, and what this engine wants of it.
 pub(crate) struct RunningAgent {
     pub(crate) process: Running,
+    /// What it was told, wherever its copy in a file has gone.
+    pub(crate) prompt: String,
     pub(crate) stopping: Option<StopWhy>,
 }
 
@@ -209,7 +210,6 @@ impl<'a> Engine<'a> {
             guardian: None,
             woken: Arc::new(AtomicBool::new(true)),
             _workspace: workspace,
-            prompt: String::new(),
             skip_after_stop: None,
             waker: None,
             last_waiting: None,
@@ -262,7 +262,6 @@ impl<'a> Engine<'a> {
         let ended = self.sweep()?;
         self.start_run()?;
         self.recover(ended)?;
-        self.guard_repository()?;
         self.read_backlog()?;
         self.flush()
     }
@@ -458,7 +457,8 @@ impl<'a> Engine<'a> {
     }
 
     fn take_requests(&mut self) -> Result<(), EngineError> {
-        for pending in self.journal.store.pending(self.journal.id)? {
+        let requests = self.journal.store.pending(self.journal.id)?;
+        for pending in &requests {
             self.journal.handled(pending.id);
             // Whoever paused or stopped meant the engine of that time, not this one.
             let stale = self.journal.state.run.started_at.is_some_and(|at| pending.at < at);
@@ -466,7 +466,12 @@ impl<'a> Engine<'a> {
                 self.handle_request(&pending.request, &pending.by);
             }
         }
-        self.flush()
+        self.flush()?;
+        if !requests.is_empty() {
+            // Whoever asked waits for this file to change, also when nothing came of the request.
+            self.write_status_file(self.clock.now());
+        }
+        Ok(())
     }
 
     fn handle_request(&mut self, request: &Request, by: &str) {

@@ -18,10 +18,10 @@ use wiggum_core::stream::Stream;
 use wiggum_core::task::FileStatus;
 use wiggum_core::verdict::{Check, checks_for};
 use wiggum_store::Transcript;
+use wiggum_workspace::crash;
 use wiggum_workspace::process::{self, Capture, CommandLine, Ended, Launch, Sink};
 
 use crate::backlog_file::{BacklogError, difference};
-use crate::crash;
 use crate::engine::{Engine, Input, RunningAgent};
 use crate::error::{EngineError, chain};
 use crate::status;
@@ -59,14 +59,14 @@ impl Engine<'_> {
         self.flush()?;
         crash::point("before agent");
         self.bring_work_in_place(carried.as_deref())?;
-        self.watched.note_prompt(&self.settings);
+        self.watched.note_own_files();
+        self.guard_repository()?;
         if let Err(error) = self.launch_agent(iteration, task, attempt, &prompt) {
             let finished = Finished { complaints: chain(&error), ..Finished::default() };
             let ended =
                 Ended { exit: Exit::NotStarted, duration: std::time::Duration::ZERO, ended_processes: 0 };
             return self.agent_ended(ended, &finished);
         }
-        self.prompt = prompt;
         crash::point("after agent start");
         Ok(())
     }
@@ -125,7 +125,7 @@ impl Engine<'_> {
             started: Instant::now(),
         };
         let process = process::launch(launch, sink)?;
-        self.agent = Some(RunningAgent { process, stopping: None });
+        self.agent = Some(RunningAgent { process, prompt: prompt.to_owned(), stopping: None });
         Ok(())
     }
 
@@ -148,17 +148,19 @@ impl Engine<'_> {
     }
 
     pub(crate) fn agent_ended(&mut self, ended: Ended, finished: &Finished) -> Result<(), EngineError> {
-        let stopping = self.agent.take().and_then(|agent| agent.stopping);
+        let (prompt, stopping) =
+            self.agent.take().map(|agent| (agent.prompt, agent.stopping)).unwrap_or_default();
         crash::point("agent ended");
         if !self.agent_stage() {
             return Ok(());
         }
+        let flags = self.restore_state()?;
         match stopping {
             Some(StopWhy::Asked) => self.interrupt_agent("stopped", ended.ended_processes),
             Some(StopWhy::RunDuration) => {
                 self.interrupt_agent("the run's time was up", ended.ended_processes)
             }
-            Some(StopWhy::AgentTimeout) | None => self.judge_agent(ended, finished),
+            Some(StopWhy::AgentTimeout) | None => self.judge_agent(ended, finished, &prompt, flags),
         }
     }
 
@@ -173,13 +175,20 @@ impl Engine<'_> {
     }
 
     /// Records the agent's end with what its final message means.
-    fn judge_agent(&mut self, ended: Ended, finished: &Finished) -> Result<(), EngineError> {
+    fn judge_agent(
+        &mut self,
+        ended: Ended,
+        finished: &Finished,
+        prompt: &str,
+        mut flags: Vec<Flag>,
+    ) -> Result<(), EngineError> {
         let Some(open) = &self.journal.state.open else { return Ok(()) };
         let (iteration, attempt, task) = (open.iteration, open.attempt, open.task.clone());
-        let (ticked, flags) = self.guard_backlog(&task)?;
-        let reader = ClaimReader { task: &task, prompt: &self.prompt, promises: DEFAULT_PROMISES };
+        let (ticked, backlog_flags) = self.guard_backlog(&task)?;
+        flags.extend(backlog_flags);
+        let reader = ClaimReader { task: &task, prompt, promises: DEFAULT_PROMISES };
         let claim = reader.read(&finished.message).or(ticked);
-        let questions = read_escalations(&finished.message, &self.prompt);
+        let questions = read_escalations(&finished.message, prompt);
         let error = if ended.exit.success() || !questions.is_empty() {
             None
         } else {
@@ -200,6 +209,26 @@ impl Engine<'_> {
             ended_processes: ended.ended_processes,
         });
         Ok(())
+    }
+
+    /// Puts `.wiggum/` back if the agent removed it or part of it.
+    fn restore_state(&mut self) -> Result<Vec<Flag>, EngineError> {
+        let store_gone = self.journal.store.restore_if_gone()?;
+        let loop_dir = self.dir.loop_dir(self.journal.id);
+        let gone = store_gone || !loop_dir.is_dir() || !self.dir.wake_dir().is_dir();
+        if !gone {
+            return Ok(Vec::new());
+        }
+        self.dir
+            .create()
+            .and_then(|()| fs::create_dir_all(&loop_dir))
+            .map_err(|source| EngineError::StateDir { path: self.dir.path().to_owned(), source })?;
+        if let Some(guardian) = &self.guardian {
+            guardian.store(&self.dir.guard_dir(self.journal.id))?;
+        }
+        self.watch_for_requests();
+        let detail = "it was removed while the agent ran".to_owned();
+        Ok(vec![Flag { kind: FlagKind::StateTouched, what: ".wiggum".to_owned(), detail }])
     }
 
     fn describe_failure(&self, exit: Exit, finished: &Finished, duration: Millis) -> Failure {

@@ -11,8 +11,8 @@ use wiggum_core::event::{BlobRef, EVENT_VERSION, Envelope, Event, MAX_EXCERPT};
 use wiggum_core::ids::{Epoch, LoopId};
 use wiggum_core::state::Loop;
 use wiggum_store::{Append, Blob, RequestId, Store, StoreError};
+use wiggum_workspace::crash;
 
-use crate::crash;
 use crate::status;
 
 pub(crate) struct Journal {

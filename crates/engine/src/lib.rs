@@ -7,7 +7,6 @@
 pub mod backlog_file;
 mod check_files;
 pub mod clock;
-mod crash;
 mod engine;
 pub mod error;
 mod iteration;

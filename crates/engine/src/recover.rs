@@ -7,9 +7,9 @@
 use wiggum_core::event::Event;
 use wiggum_core::state::{OpenIteration, Stage};
 use wiggum_core::task::FileStatus;
+use wiggum_workspace::crash;
 use wiggum_workspace::process;
 
-use crate::crash;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::tree::ITERATION_TRAILER;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use sha2::{Digest, Sha256};
@@ -12,13 +12,17 @@ use wiggum_core::state::{OpenIteration, Stage, Workspace};
 use wiggum_core::task::FileStatus;
 use wiggum_core::verdict::checks_for;
 use wiggum_core::weaken::{TestFile, is_test_path, weakened};
-use wiggum_workspace::git::{Change, CommitOutcome, Entry, Git, GitError, Guardian, PutBack, Source, Status};
+use wiggum_workspace::crash;
+use wiggum_workspace::git::{
+    Change, CommitOutcome, Entry, Git, GitError, Guardian, Head, PutBack, Source, Status,
+};
+use wiggum_workspace::paths::write_atomic;
 
 use crate::backlog_file::BacklogError;
 use crate::check_files::{CheckFile, check_files};
-use crate::crash;
 use crate::engine::{Engine, Settings};
 use crate::error::{EngineError, chain};
+use crate::state_dir::StateDir;
 
 /// How often a hook may change the tree of one attempt before that counts as a refusal.
 const MAX_ALTERATIONS: u32 = 3;
@@ -32,7 +36,16 @@ pub(crate) struct Watched {
     /// Paths that never belong to an attempt's work.
     pub(crate) excluded: Vec<String>,
     pub(crate) backlog_tracked: bool,
-    prompt: Option<(String, Option<Vec<u8>>)>,
+    own: Vec<OwnFile>,
+}
+
+/// A file of the user's set-up of the loop, as it was before the agent ran.
+#[derive(Debug)]
+struct OwnFile {
+    name: String,
+    path: PathBuf,
+    is_prompt: bool,
+    before: Option<Vec<u8>>,
 }
 
 impl Watched {
@@ -45,21 +58,46 @@ impl Watched {
         }
         let protected =
             globs.build().map_err(|source| EngineError::Glob { pattern: String::new(), source })?;
-        let prompt = settings.prompt.as_ref().map(|path| (relative(&settings.workspace, path), None));
-        Ok(Self { protected, excluded: Vec::new(), backlog_tracked: false, prompt })
+        let configuration = settings.workspace.join("wiggum.toml");
+        let own = settings.prompt.iter().map(|path| (path, true)).chain([(&configuration, false)]);
+        let own = own.map(|(path, is_prompt)| OwnFile {
+            name: relative(&settings.workspace, path),
+            path: path.clone(),
+            is_prompt,
+            before: None,
+        });
+        Ok(Self { protected, excluded: Vec::new(), backlog_tracked: false, own: own.collect() })
     }
 
-    /// Remembers the prompt as it is before the agent runs.
-    pub(crate) fn note_prompt(&mut self, settings: &Settings) {
-        if let Some((_, content)) = &mut self.prompt {
-            *content = settings.prompt.as_ref().and_then(|path| fs::read(path).ok());
+    /// Remembers the user's files as they are before the agent runs.
+    pub(crate) fn note_own_files(&mut self) {
+        for own in &mut self.own {
+            own.before = fs::read(&own.path).ok();
         }
     }
 
-    fn prompt_flag(&self, settings: &Settings) -> Option<Flag> {
-        let (name, before) = self.prompt.as_ref()?;
-        let now = settings.prompt.as_ref().and_then(|path| fs::read(path).ok());
-        (now != *before).then(|| flag(FlagKind::ProtectedPath, name, "the prompt"))
+    /// Puts those of them back that no commit could bring back, or that the next attempt needs.
+    fn put_back_own_files(&self) -> Result<Vec<Flag>, EngineError> {
+        let mut flags = Vec::new();
+        for own in &self.own {
+            let Some(before) = &own.before else { continue };
+            let now = fs::read(&own.path).ok();
+            let gone = now.is_none() && own.is_prompt;
+            if now.as_ref() == Some(before) || !(gone || self.excluded.contains(&own.name)) {
+                continue;
+            }
+            write_atomic(&own.path, before)
+                .map_err(|source| EngineError::Write { path: own.path.clone(), source })?;
+            flags.push(flag(FlagKind::ProtectedPath, &own.name, "put back"));
+        }
+        Ok(flags)
+    }
+
+    /// A prompt that is tracked may be part of a task's work, but not unseen.
+    fn prompt_flag(&self) -> Option<Flag> {
+        let own = self.own.iter().find(|own| own.is_prompt)?;
+        (fs::read(&own.path).ok() != own.before)
+            .then(|| flag(FlagKind::ProtectedPath, &own.name, "the prompt"))
     }
 
     fn excluded(&self) -> Vec<&str> {
@@ -174,21 +212,11 @@ impl Engine<'_> {
     }
 
     pub(crate) fn take_tree(&mut self, iteration: Iteration, attempt: Attempt) -> Result<(), EngineError> {
-        let mut flags = Vec::new();
-        if self.journal.store.restore_if_gone()? {
-            flags.push(flag(FlagKind::StateTouched, ".wiggum", "it was removed while the agent ran"));
-            self.dir
-                .create()
-                .map_err(|source| EngineError::StateDir { path: self.dir.path().to_owned(), source })?;
-            self.watch_for_requests();
-        }
+        let mut flags = self.watched.put_back_own_files()?;
         if let Some(git) = &self.git {
-            if let Some(guardian) = &self.guardian {
-                for name in guardian.compare_and_put_back()? {
-                    flags.push(flag(FlagKind::HooksTouched, &name, "put back"));
-                }
-            }
-            flags.extend(self.put_head_back(git)?);
+            flags.extend(self.put_back_hooks()?);
+            self.clear_locks(git)?;
+            flags.extend(self.put_head_back(git, iteration)?);
             git.stage_all(&self.watched.excluded())?;
             crash::point("staged");
             git.save_index(&self.taken_index())?;
@@ -197,11 +225,34 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Commits the agent made itself become part of the task's own; a branch it switched to is left.
-    fn put_head_back(&self, git: &Git) -> Result<Vec<Flag>, EngineError> {
+    /// Hooks and configuration are as they were before agent and checks ran.
+    fn put_back_hooks(&self) -> Result<Vec<Flag>, EngineError> {
+        let Some(guardian) = &self.guardian else { return Ok(Vec::new()) };
+        let changed = guardian.compare_and_put_back()?;
+        Ok(changed.iter().map(|name| flag(FlagKind::HooksTouched, name, "put back")).collect())
+    }
+
+    /// What the agent started is gone: a lock that is left belongs to a git that was killed.
+    fn clear_locks(&self, git: &Git) -> Result<(), EngineError> {
+        let branch = self.journal.state.open.as_ref().and_then(|open| open.branch.as_deref());
+        if git.is_locked(branch) {
+            git.clear_dead_lock()?;
+        }
+        Ok(())
+    }
+
+    /// Commits the agent made itself become part of the task's own; a branch it switched to is left;
+    /// commits it threw away are there again.
+    fn put_head_back(&self, git: &Git, iteration: Iteration) -> Result<Vec<Flag>, EngineError> {
         let Some(open) = &self.journal.state.open else { return Ok(Vec::new()) };
         let head = git.head()?;
         let mut flags = Vec::new();
+        if let (Some(at), Some(base)) = (&head.commit, &open.base)
+            && at != base
+            && git.is_ancestor(at, base)?
+        {
+            return self.redo_history(git, open, base, iteration);
+        }
         if head.branch != open.branch {
             let name = head.branch.as_deref().unwrap_or("a detached HEAD");
             flags.push(flag(FlagKind::BranchSwitched, name, "the agent switched to it; put back"));
@@ -216,14 +267,40 @@ impl Engine<'_> {
         Ok(flags)
     }
 
+    /// The agent went back in history: its tree lacks what others did since. Its own work is moved
+    /// onto the newest commit, where that is possible; else what it has is shown as what it did.
+    fn redo_history(
+        &self,
+        git: &Git,
+        open: &OpenIteration,
+        base: &str,
+        iteration: Iteration,
+    ) -> Result<Vec<Flag>, EngineError> {
+        let excluded = self.watched.excluded();
+        git.stage_all(&excluded)?;
+        let reference = format!("refs/wiggum/{}/rewound/{iteration}", self.short_id());
+        let kept = git.keep_work(&reference, "Work on an older commit")?;
+        let moved = git.move_work(&kept, base)?;
+        git.squash_onto(open.base.as_deref(), open.branch.as_deref())?;
+        let detail = match &moved {
+            Some(moved) => {
+                git.restore_work(moved, &excluded)?;
+                "was thrown away by the agent; put back"
+            }
+            None => "was thrown away by the agent, and its work does not fit on it",
+        };
+        Ok(vec![flag(FlagKind::BranchSwitched, &short(base), detail)])
+    }
+
     pub(crate) fn inspect(&mut self, iteration: Iteration, attempt: Attempt) -> Result<(), EngineError> {
         crash::point("before inspect");
         let Some(open) = self.journal.state.open.clone() else { return Ok(()) };
-        let mut flags: Vec<Flag> = self.watched.prompt_flag(&self.settings).into_iter().collect();
+        let mut flags: Vec<Flag> = self.watched.prompt_flag().into_iter().collect();
         let (changed, digest) = match &self.git {
             None => (Vec::new(), stamp_of_tree(&self.settings.workspace, &self.settings.backlog)),
             Some(git) => {
-                let status = git.status()?;
+                flags.extend(self.put_back_hooks()?);
+                let status = self.own_status(git)?;
                 flags.extend(self.put_back_leftovers(git, &status, iteration)?);
                 flags.extend(self.flag_changes(git, &open, &status.staged)?);
                 let changed: Vec<String> = status.staged.iter().map(|entry| entry.path.clone()).collect();
@@ -245,6 +322,30 @@ impl Engine<'_> {
             flags,
         });
         Ok(())
+    }
+
+    /// The state of the tree, with nothing staged that is not the attempt's to commit: an agent may
+    /// have staged the user's files, or have thrown away the index with the backlog in it.
+    fn own_status(&self, git: &Git) -> Result<Status, EngineError> {
+        let mut status = git.status()?;
+        let state = format!("{}/", StateDir::NAME);
+        let is_foreign = |path: &str| {
+            path.starts_with(&state) || self.watched.excluded.iter().any(|excluded| excluded == path)
+        };
+        let paths = status.staged.iter().map(|entry| entry.path.as_str());
+        let mut foreign: Vec<&str> = paths.filter(|path| is_foreign(path)).collect();
+        if foreign.iter().any(|path| path.starts_with(&state)) {
+            // As one path: there may be more files in it than fit into a command.
+            foreign.retain(|path| !path.starts_with(&state));
+            foreign.push(StateDir::NAME);
+        }
+        if !foreign.is_empty() {
+            git.put_back_index(&self.taken_index())?;
+            git.unstage(&foreign)?;
+            git.save_index(&self.taken_index())?;
+            status.staged.retain(|entry| !is_foreign(&entry.path));
+        }
+        Ok(status)
     }
 
     /// What the checks made of the tree is not the attempt's work: it is kept aside and put back.
@@ -345,7 +446,7 @@ impl Engine<'_> {
         let Some(open) = self.journal.state.open.clone() else { return Ok(()) };
         let Stage::Landing { verified } = open.stage else { return Ok(()) };
         if let Some(git) = &self.git
-            && git.head()?.commit != open.base
+            && !stands_on(&git.head()?, &open)
         {
             let output =
                 self.journal.keep("the branch moved while the attempt was checked; do it on top of that");
@@ -480,10 +581,10 @@ impl Engine<'_> {
 
     fn undo_attempt(&mut self, open: &OpenIteration) -> Result<Option<String>, EngineError> {
         let Some(git) = &self.git else { return Ok(None) };
-        if let Some(guardian) = &self.guardian {
-            guardian.compare_and_put_back()?;
-        }
-        self.put_head_back(git)?;
+        self.put_back_hooks()?;
+        self.clear_locks(git)?;
+        self.put_head_back(git, open.iteration)?;
+        self.watched.put_back_own_files()?;
         let excluded = self.watched.excluded();
         git.stage_all(&excluded)?;
         let changed = !git.status()?.staged.is_empty();
@@ -576,6 +677,10 @@ pub(crate) fn relative(workspace: &Path, path: &Path) -> String {
     inside.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
+fn stands_on(head: &Head, open: &OpenIteration) -> bool {
+    head.commit == open.base && head.branch == open.branch
+}
+
 fn may_hold_tests(path: &str) -> bool {
     const SOURCES: [&str; 16] = [
         "rs", "py", "js", "jsx", "ts", "tsx", "mjs", "go", "java", "kt", "rb", "php", "cs", "swift", "c",
@@ -620,7 +725,7 @@ fn stamp_of_tree(root: &Path, backlog: &Path) -> String {
         for entry in entries {
             seen += 1;
             let path = entry.path();
-            let own = entry.file_name() == crate::state_dir::StateDir::NAME || path == backlog;
+            let own = entry.file_name() == StateDir::NAME || path == backlog;
             if own || seen > MAX_FILES {
                 continue;
             }

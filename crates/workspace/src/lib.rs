@@ -4,6 +4,7 @@
 //! other programs; [`git`] goes through it too. Nothing here decides anything: it does what it is
 //! told and reports what it saw.
 
+pub mod crash;
 pub mod git;
 pub mod paths;
 pub mod process;

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use thiserror::Error;
 
+use crate::crash;
+
 #[derive(Debug, Error)]
 pub enum Escape {
     #[error("`{path}` is empty")]
@@ -69,7 +71,11 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let path = real(path).map_err(io::Error::other)?;
     let directory = path.parent().ok_or_else(|| io::Error::other("a file needs a directory"))?;
     let temporary = directory.join(temporary_name(&path));
-    let written = write_new(&temporary, &path, bytes).and_then(|()| fs::rename(&temporary, &path));
+    let written = write_new(&temporary, &path, bytes).and_then(|()| {
+        crash::point("temporary file written");
+        fs::rename(&temporary, &path)
+    });
+    crash::point("file replaced");
     if let Err(error) = written {
         drop(fs::remove_file(&temporary));
         return Err(error);

@@ -337,7 +337,8 @@ impl World {
             }
             (4, _) => self.resume(),
             (5, Some(task)) if Some(&task) != running.as_ref() => {
-                let mut changed = self.state.task(&task).unwrap().spec.clone();
+                let Some(entry) = self.state.task(&task) else { return };
+                let mut changed = entry.spec.clone();
                 changed.title.push('!');
                 self.push(Event::BacklogRead {
                     revision: "2".to_owned(),

@@ -30,15 +30,21 @@ impl Guardian {
     pub fn take(git: &Git, directory: &Path) -> Result<Self, GitError> {
         let mut guardian = Self::empty(git);
         guardian.entries = guardian.look()?;
+        guardian.store(directory)?;
+        Ok(guardian)
+    }
+
+    /// Stores the snapshot, for whoever comes after a kill.
+    pub fn store(&self, directory: &Path) -> Result<(), GitError> {
         let path = directory.join(SNAPSHOT);
         let on_file = |source| GitError::File { path: path.clone(), source };
-        let bytes = encode(&guardian.entries);
-        // Usually nothing changed since the iteration before.
-        if fs::read(&path).ok().as_deref() != Some(&bytes) {
-            fs::create_dir_all(directory).map_err(on_file)?;
-            crate::paths::write_atomic(&path, &bytes).map_err(on_file)?;
+        let bytes = encode(&self.entries);
+        // Usually nothing changed since the last time.
+        if fs::read(&path).ok().as_deref() == Some(&bytes) {
+            return Ok(());
         }
-        Ok(guardian)
+        fs::create_dir_all(directory).map_err(on_file)?;
+        crate::paths::write_atomic(&path, &bytes).map_err(on_file)
     }
 
     /// The snapshot stored in `directory`, if there is one that can be read.

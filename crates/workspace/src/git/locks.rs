@@ -30,6 +30,13 @@ impl Git {
         Ok(locks)
     }
 
+    /// Is there a lock that would keep us from staging or committing on this branch?
+    pub fn is_locked(&self, branch: Option<&str>) -> bool {
+        let of_branch = branch.map(|branch| self.common_dir.join(format!("refs/heads/{branch}.lock")));
+        let others = ["index.lock", "HEAD.lock"].map(|name| self.git_dir.join(name));
+        others.into_iter().chain(of_branch).any(|lock| lock.exists())
+    }
+
     /// Is a git running whose directory lies in this repository?
     #[cfg(target_os = "linux")]
     fn somebody_works_here(&self) -> bool {

@@ -7,9 +7,11 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::process::{self, Input};
+use wiggum_core::event::Exit;
 
-use super::{Git, GitError, Hooks, Status, excluding, failed, owned, remove_if_there, text};
+use crate::process::Input;
+
+use super::{Git, GitError, Hooks, Status, excluding, execute, failed, owned, remove_if_there, text};
 
 /// What was found when HEAD was put back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -110,6 +112,19 @@ impl Git {
             (Some(_) | None, _) => {}
         }
         Ok(Squashed { commits, switched_from: switched.then_some(head.branch), unfinished })
+    }
+
+    /// Is the one commit part of the other's history?
+    pub fn is_ancestor(&self, commit: &str, of: &str) -> Result<bool, GitError> {
+        let command = ["merge-base", "--is-ancestor", commit, of];
+        let output = self.output(&command, Hooks::Off)?;
+        match output.exit {
+            Exit::Code { code: 0 } => Ok(true),
+            Exit::Code { code: 1 } => Ok(false),
+            Exit::Code { .. } | Exit::Signal { .. } | Exit::TimedOut | Exit::NotStarted => {
+                Err(failed(&command, &output))
+            }
+        }
     }
 
     fn commits_between(&self, base: Option<&str>, tip: &str) -> Result<Vec<String>, GitError> {
@@ -258,7 +273,7 @@ impl Git {
         let mut launch = self.launch(command, Hooks::Off);
         launch.env.push(index_variable(index));
         launch.stdin = input;
-        let output = process::run(launch)?;
+        let output = execute(command, launch)?;
         if output.exit.success() { Ok(()) } else { Err(failed(command, &output)) }
     }
 }

@@ -1,0 +1,252 @@
+//! Killed at any moment, a loop goes on exactly there.
+//!
+//! A run of thirteen tasks is killed with SIGKILL at every append and around every effect, started
+//! again until it ends, and what it came to is compared with a run that nobody disturbed. The usual
+//! test takes seeded chains of kills; `WIGGUM_SWEEP=full` (`cargo xtask soak`) takes every point.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test may fail here")]
+#![expect(clippy::disallowed_methods, reason = "the program under test is killed here, not supervised")]
+
+#[path = "crash/project.rs"]
+mod project;
+#[path = "crash/result.rs"]
+mod result;
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::panic::{self, AssertUnwindSafe};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use project::{Project, Ran};
+use result::Final;
+use wiggum_core::event::EndReason;
+
+/// A run that needs more starts than this does not get anywhere.
+const MAX_STARTS: usize = 400;
+
+#[test]
+fn a_run_killed_at_seeded_points_comes_to_the_same() {
+    let (undisturbed, points) = undisturbed(&Project::new());
+    let chains = if full() { 200 } else { 10 };
+    let chains: Vec<Chain> = (0..chains).map(|seed| Chain::seeded(seed, points.len())).collect();
+    sweep(&undisturbed, Project::new, &chains);
+}
+
+#[test]
+fn a_run_killed_at_every_single_point_comes_to_the_same() {
+    let (undisturbed, points) = undisturbed(&Project::new());
+    let step = if full() { 1 } else { 61 };
+    let chains = (1..=points.len()).step_by(step).map(Chain::single).collect::<Vec<_>>();
+    sweep(&undisturbed, Project::new, &chains);
+}
+
+#[test]
+fn the_users_own_changes_survive_a_kill_at_every_point() {
+    let (undisturbed, points) = undisturbed(&Project::dirty());
+    let step = if full() { 1 } else { 9 };
+    let mut chains: Vec<Chain> = (1..=points.len()).step_by(step).map(Chain::single).collect();
+    chains.extend((0..if full() { 40 } else { 4 }).map(|seed| Chain::seeded(seed, points.len())));
+    sweep(&undisturbed, Project::dirty, &chains);
+}
+
+#[test]
+fn a_run_killed_at_any_time_comes_to_the_same() {
+    let (undisturbed, _) = undisturbed(&Project::new());
+    let seeds: Vec<u64> = (0..if full() { 60 } else { 4 }).collect();
+    each_of(&seeds, |seed| {
+        let mut random = Random(*seed);
+        let mut kills = 0;
+        finish(Project::new(), &undisturbed, &format!("seed {seed}"), |project| {
+            kills += 1;
+            let ran = if kills <= 12 {
+                run_for_events(project, random.below(25), random.below(2) == 0)
+            } else {
+                project.run(None).0
+            };
+            (ran, String::new())
+        })
+    });
+}
+
+fn full() -> bool {
+    std::env::var("WIGGUM_SWEEP").is_ok_and(|value| value == "full")
+}
+
+/// Where the plug is pulled: how many crash points after the one before, until there are no more.
+#[derive(Debug)]
+struct Chain {
+    name: String,
+    gaps: Vec<usize>,
+}
+
+impl Chain {
+    fn single(point: usize) -> Self {
+        Self { name: format!("point {point}"), gaps: vec![point] }
+    }
+
+    /// Some kills early, while it recovers from the kill before, and some later.
+    fn seeded(seed: u64, points: usize) -> Self {
+        let mut random = Random(seed);
+        let kills = 20 + random.below(20);
+        let gap = |_| {
+            let most = if random.below(2) == 0 { 15 } else { points / 8 };
+            1 + random.below(most)
+        };
+        Self { name: format!("chain {seed}"), gaps: (0..kills).map(gap).collect() }
+    }
+}
+
+/// What a loop nobody disturbed comes to, and the crash points it passes.
+fn undisturbed(project: &Project) -> (Final, Vec<String>) {
+    let mut points = Vec::new();
+    loop {
+        let (ran, passed) = project.run(None);
+        points.extend(passed);
+        match ran {
+            Ran::Exited(0) => break,
+            Ran::Exited(_) if project.answer_questions() => {}
+            Ran::Exited(_) | Ran::Killed => panic!("{ran:?} without a question or a kill"),
+        }
+    }
+    (Final::of(project), points)
+}
+
+/// Works off a loop under each of the chains, on as many threads as there are cores for it.
+fn sweep(undisturbed: &Final, new: impl Fn() -> Project + Sync, chains: &[Chain]) {
+    let started = Instant::now();
+    let kills = AtomicUsize::new(0);
+    each_of(chains, |chain| {
+        let mut gaps = chain.gaps.iter().copied();
+        let mut left = gaps.next();
+        let mut killed_at = Vec::new();
+        finish(new(), undisturbed, &chain.name, |project| {
+            let (ran, passed) = project.run(left);
+            if ran == Ran::Killed {
+                left = gaps.next();
+                kills.fetch_add(1, Ordering::Relaxed);
+                killed_at.extend(passed.last().cloned());
+            } else {
+                left = left.map(|left| left - passed.len());
+            }
+            (ran, killed_at.last().cloned().unwrap_or_default())
+        })
+    });
+    let (loops, kills) = (chains.len(), kills.load(Ordering::Relaxed));
+    eprintln!("{loops} loops, {kills} kills, {:.1} s", started.elapsed().as_secs_f64());
+}
+
+/// Starts a loop again and again until it has ended, and compares what it came to.
+fn finish(
+    project: Project,
+    undisturbed: &Final,
+    name: &str,
+    mut run: impl FnMut(&Project) -> (Ran, String),
+) -> Result<(), String> {
+    let mut story = Vec::new();
+    let worked = panic::catch_unwind(AssertUnwindSafe(|| {
+        let mut settled: Vec<(String, usize)> = Vec::new();
+        for start in 0.. {
+            assert!(start < MAX_STARTS, "it does not get anywhere");
+            let (ran, place) = run(&project);
+            story.push(format!("{ran:?} {place}"));
+            note_settled(&project, &mut settled);
+            if has_ended(&project, ran) {
+                break;
+            }
+        }
+        for (task, starts) in settled {
+            assert!(project.agent_starts().contains(&(task.clone(), starts)), "{task} ran again when done");
+        }
+        if let Some(difference) = undisturbed.difference(&Final::of(&project)) {
+            panic!("{difference}");
+        }
+    }));
+    worked.map_err(|problem| {
+        let problem = problem.downcast::<String>().map_or_else(|_| String::new(), |text| *text);
+        format!("{name}, in {}\n{}\n{problem}", project.keep().display(), story.join("\n"))
+    })
+}
+
+/// Remembers how often the agent had been started for tasks that are done now.
+fn note_settled(project: &Project, settled: &mut Vec<(String, usize)>) {
+    let state = project.state();
+    for (task, starts) in project.agent_starts() {
+        let done = state.tasks.iter().any(|entry| entry.spec.id.as_str() == task && entry.is_done());
+        if done && settled.iter().all(|(known, _)| *known != task) {
+            settled.push((task, starts));
+        }
+    }
+}
+
+/// Is it over for good? Answers what a person is asked. A kill after the very last event counts as
+/// the end as well.
+fn has_ended(project: &Project, ran: Ran) -> bool {
+    let ended = project.state().run.ended;
+    match (ran, ended) {
+        (Ran::Exited(0), _) => true,
+        (Ran::Exited(_), _) => {
+            assert!(
+                project.answer_questions(),
+                "it ended without a question: {:?}",
+                project.state().run.ended
+            );
+            false
+        }
+        (Ran::Killed, Some((EndReason::GoalAchieved, _))) => true,
+        (Ran::Killed, Some(_)) => {
+            project.answer_questions();
+            false
+        }
+        (Ran::Killed, None) => false,
+    }
+}
+
+/// Lets it run until it has told of so many events, and kills it.
+fn run_for_events(project: &Project, events: usize, whole_group: bool) -> Ran {
+    let mut child = project.wiggum().stdout(Stdio::piped()).process_group(0).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    lines.take(events).for_each(|line| drop(line.unwrap()));
+    if whole_group {
+        let group = format!("-{}", child.id());
+        // It may have ended by itself.
+        drop(Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status());
+    } else {
+        drop(child.kill());
+    }
+    project.wait(child)
+}
+
+/// On two threads; every failure is told, since they often explain each other.
+fn each_of<T: Sync>(items: &[T], work: impl Fn(&T) -> Result<(), String> + Sync) {
+    let next = AtomicUsize::new(0);
+    let failures = Mutex::new(Vec::new());
+    let worker = || {
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Err(failure) = work(item) {
+                failures.lock().unwrap().push(failure);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(worker);
+        scope.spawn(worker);
+    });
+    let failures = failures.into_inner().unwrap();
+    assert!(failures.is_empty(), "{} of {} failed:\n{}", failures.len(), items.len(), failures.join("\n\n"));
+}
+
+/// SplitMix64: small, seeded, the same everywhere.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((z ^ (z >> 31)) % limit.max(1) as u64).unwrap()
+    }
+}

@@ -1,0 +1,280 @@
+//! What a run came to, without what differs between any two runs (ids, times, paths): equal for a
+//! run that was killed many times and one that was not.
+
+use std::fs;
+
+use serde_json::Value;
+use wiggum_core::checker;
+use wiggum_core::event::{Envelope, Event};
+
+use crate::project::Project;
+
+#[derive(Debug, PartialEq)]
+pub struct Final {
+    backlog: String,
+    /// Message and tree of every commit, oldest first.
+    commits: Vec<String>,
+    /// The user's own: status with content hashes.
+    work_tree: String,
+    references: Vec<String>,
+    /// The events that count, interrupted attempts left out.
+    journal: Vec<String>,
+    tasks: Vec<String>,
+    counters: String,
+}
+
+impl Final {
+    /// Looks at everything, and insists on what must hold of any run that has ended.
+    pub fn of(project: &Project) -> Self {
+        let journal = project.journal();
+        let violations = checker::check(&journal);
+        assert!(violations.is_empty(), "the journal breaks its invariants: {violations:?}");
+        assert_nothing_left(project);
+        let state = project.state();
+        Self {
+            backlog: fs::read_to_string(project.root.join("prd.json")).unwrap(),
+            commits: commits(project),
+            work_tree: work_tree(project),
+            references: references(project),
+            journal: effective(&journal),
+            tasks: state
+                .tasks
+                .iter()
+                .map(|entry| {
+                    format!(
+                        "{}: {:?}, {} attempts, {} failures, {:?}, {:?}, approved {:?}",
+                        entry.spec.id,
+                        entry.state,
+                        entry.attempts,
+                        entry.failures,
+                        entry.history,
+                        entry.guidance,
+                        entry.approved
+                    )
+                })
+                .collect(),
+            counters: format!("{} iterations, {:?}", state.iterations, state.usage),
+        }
+    }
+
+    /// The first difference in words, or nothing.
+    pub fn difference(&self, other: &Self) -> Option<String> {
+        let lists = [
+            ("commits", &self.commits, &other.commits),
+            ("references", &self.references, &other.references),
+            ("journal", &self.journal, &other.journal),
+            ("tasks", &self.tasks, &other.tasks),
+        ];
+        for (name, ours, theirs) in lists {
+            let longest = ours.len().max(theirs.len());
+            if let Some(at) = (0..longest).find(|&at| ours.get(at) != theirs.get(at)) {
+                return Some(format!(
+                    "{name}, entry {at}:\n  undisturbed: {}\n  killed:      {}",
+                    ours.get(at).map_or("nothing", String::as_str),
+                    theirs.get(at).map_or("nothing", String::as_str)
+                ));
+            }
+        }
+        let texts = [
+            ("backlog", &self.backlog, &other.backlog),
+            ("work tree", &self.work_tree, &other.work_tree),
+            ("counters", &self.counters, &other.counters),
+        ];
+        texts
+            .into_iter()
+            .find(|(_, ours, theirs)| ours != theirs)
+            .map(|(name, ours, theirs)| format!("{name}:\n  undisturbed: {ours}\n  killed:      {theirs}"))
+    }
+}
+
+fn assert_nothing_left(project: &Project) {
+    if let Some((_, id)) = project.store() {
+        let left = processes_with(&format!("WIGGUM_LOOP_ID={id}"));
+        assert!(left.is_empty(), "processes are left: {left:?}");
+    }
+    let locks = files_below(&project.root.join(".git"), &|name| name.ends_with(".lock"));
+    assert!(locks.is_empty(), "locks are left: {locks:?}");
+    let temporary = files_below(&project.root, &|name| name.ends_with(".wiggum-tmp"));
+    assert!(temporary.is_empty(), "temporary files are left: {temporary:?}");
+    assert!(!project.outside("pwned").exists(), "a hook that an agent planted was run");
+    project.git(&["fsck", "--no-dangling", "--no-progress"]);
+    assert_eq!(project.git(&["stash", "list"]), "", "the user's stash is not ours");
+}
+
+fn commits(project: &Project) -> Vec<String> {
+    let id = project.store().map_or_else(String::new, |(_, id)| id.to_string());
+    let log = project.git(&["log", "--reverse", "--format=%B%nTree: %T%x1e", "main"]);
+    log.split('\x1e').map(|commit| commit.trim().replace(&id, "<loop>")).filter(|c| !c.is_empty()).collect()
+}
+
+fn work_tree(project: &Project) -> String {
+    let branch = project.git(&["symbolic-ref", "HEAD"]);
+    let status = project.git(&["status", "--porcelain=v2", "--untracked-files=all"]);
+    let mut text = format!("{branch}{status}");
+    for line in status.lines() {
+        let path = project.root.join(line.rsplit(' ').next().unwrap_or_default());
+        text.push_str(&fs::read_to_string(path).unwrap_or_else(|_| "gone\n".to_owned()));
+    }
+    text
+}
+
+/// All but those that an interruption makes: what it kept, and the tree an attempt went back to.
+fn references(project: &Project) -> Vec<String> {
+    let (store, id) = project.store().unwrap();
+    drop(store);
+    let id = id.to_string();
+    let short = &id[id.len() - 12..];
+    let ours = format!("refs/wiggum/{short}/");
+    let named = project.git(&["for-each-ref", "--format=%(refname) %(tree) %(subject)"]);
+    named
+        .lines()
+        .filter(|line| {
+            let rest = line.strip_prefix(&ours).unwrap_or_default();
+            let by_interruption =
+                rest.starts_with("taken ") || rest.starts_with("found-") || rest.contains("/interrupted-");
+            !by_interruption
+        })
+        .map(|line| {
+            if line.starts_with("refs/heads/main ") {
+                "main".to_owned()
+            } else {
+                line.replace(short, "<loop>")
+            }
+        })
+        .collect()
+}
+
+/// The events that decide what became of the run, as JSON without what differs every time.
+fn effective(journal: &[Envelope]) -> Vec<String> {
+    let mut kept: Vec<(Kind, String)> = Vec::new();
+    for envelope in journal {
+        let kind = kind(&envelope.event);
+        match kind {
+            Kind::Bookkeeping => {}
+            Kind::Interruption => {
+                let started = kept.iter().rposition(|(kind, _)| *kind == Kind::Start).unwrap();
+                // Answers and the like that came meanwhile stay.
+                let after = kept.split_off(started);
+                kept.extend(after.into_iter().filter(|(kind, _)| *kind == Kind::Outside));
+            }
+            Kind::Start | Kind::Step | Kind::Outside => {
+                kept.push((kind, text_of(&envelope.event)));
+            }
+        }
+    }
+    kept.into_iter().map(|(_, text)| text).collect()
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Start,
+    Step,
+    /// Not part of an iteration.
+    Outside,
+    Interruption,
+    /// May happen once more, or once less, without a difference to anybody.
+    Bookkeeping,
+}
+
+fn kind(event: &Event) -> Kind {
+    match event {
+        Event::IterationStarted { .. } => Kind::Start,
+        Event::AgentEnded { .. }
+        | Event::TreeTaken { .. }
+        | Event::TreeAltered { .. }
+        | Event::EvidenceGathered { .. }
+        | Event::WorkInspected { .. }
+        | Event::Judged { .. }
+        | Event::TaskCompleted { .. }
+        | Event::CommitRefused { .. } => Kind::Step,
+        Event::RunStarted { .. }
+        | Event::TaskFailed { .. }
+        | Event::TaskSkipped { .. }
+        | Event::TaskReopened { .. }
+        | Event::StatusSet { .. }
+        | Event::QuestionRaised { .. }
+        | Event::QuestionAnswered { .. }
+        | Event::Paused { .. }
+        | Event::Resumed { .. }
+        | Event::StopRequested { .. }
+        | Event::UserChangesSetAside { .. }
+        | Event::UserChangesPutBack { .. }
+        | Event::BacklogBroken { .. }
+        | Event::RunEnded { .. } => Kind::Outside,
+        Event::Interrupted { .. } => Kind::Interruption,
+        Event::LoopCreated { .. }
+        | Event::RunResumed { .. }
+        | Event::BacklogRead { .. }
+        | Event::StatusWritten { .. }
+        | Event::StatusPutBack { .. }
+        | Event::WorkKept { .. }
+        | Event::WorkspaceReset { .. }
+        | Event::Noticed { .. } => Kind::Bookkeeping,
+    }
+}
+
+fn text_of(event: &Event) -> String {
+    let mut value = serde_json::to_value(event).unwrap();
+    normalise(&mut value);
+    value.to_string()
+}
+
+fn normalise(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for name in ["base", "carried", "commit"] {
+                if let Some(value) = fields.get_mut(name) {
+                    *value = Value::String("some".to_owned());
+                }
+            }
+            for name in [
+                "agent",
+                "command_line",
+                "detail",
+                "digest",
+                "duration",
+                "ended_processes",
+                "policy",
+                "reference",
+                "workspace",
+            ] {
+                fields.remove(name);
+            }
+            if fields.get("kind").is_some_and(|kind| kind == "agent_committed") {
+                fields.remove("what");
+            }
+            if fields.get("type").is_some_and(|kind| kind == "iteration_started") {
+                fields.remove("command");
+            }
+            fields.values_mut().for_each(normalise);
+        }
+        Value::Array(items) => items.iter_mut().for_each(normalise),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn files_below(directory: &std::path::Path, wanted: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        if entry.file_type().unwrap().is_dir() {
+            found.extend(files_below(&path, wanted));
+        } else if wanted(&entry.file_name().to_string_lossy()) {
+            found.push(path.display().to_string());
+        }
+    }
+    found
+}
+
+/// Live processes with this in their environment.
+fn processes_with(entry: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for process in fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
+        let Ok(environment) = fs::read(process.path().join("environ")) else { continue };
+        if environment.split(|byte| *byte == 0).any(|variable| variable == entry.as_bytes()) {
+            let name = fs::read_to_string(process.path().join("comm")).unwrap_or_default();
+            found.push(format!("{} {}", process.file_name().display(), name.trim()));
+        }
+    }
+    found
+}
