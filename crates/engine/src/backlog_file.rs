@@ -80,6 +80,13 @@ impl BacklogFile {
         self.taken_in = true;
     }
 
+    /// Is the file the one read last, with nothing in it the loop does not know? Costs one look at
+    /// the file, however long it is.
+    pub fn is_known(&self) -> bool {
+        let same = |stamp| self.stamp == Some(stamp);
+        self.taken_in && self.backlog.is_some() && self.look().is_ok_and(same)
+    }
+
     /// Reads the file again if it is not the one read last. It counts as changed until it is taken
     /// in, whoever read it first: an edit, or the process that starts.
     pub fn refresh(&mut self) -> Result<Refresh, BacklogError> {

@@ -35,6 +35,10 @@ use crate::wake::Waker;
 /// What may wait in the channel before agents are slowed down.
 const INPUTS: usize = 256;
 
+/// How far `status.json` may be behind: nobody looks at it more often, and a fast loop would do
+/// little else than write it.
+const STATUS_INTERVAL: Duration = Duration::from_millis(100);
+
 /// Everything a loop needs to know before it starts.
 pub struct Settings {
     /// The directory agents work in.
@@ -132,6 +136,22 @@ pub struct Engine<'a> {
     waker: Option<Waker>,
     last_waiting: Option<Waiting>,
     interrupted: Option<&'static str>,
+    status: StatusFile,
+}
+
+/// Is `status.json` behind the state, and when was it written?
+#[derive(Default)]
+struct StatusFile {
+    stale: bool,
+    written: Option<Instant>,
+}
+
+impl StatusFile {
+    /// How long until it has to be written, if it has to be.
+    fn due_in(&self) -> Option<Duration> {
+        let since = self.written.map_or(STATUS_INTERVAL, |at| at.elapsed());
+        self.stale.then(|| STATUS_INTERVAL.saturating_sub(since))
+    }
 }
 
 /// The agent's process, and what this engine wants of it.
@@ -194,6 +214,7 @@ impl<'a> Engine<'a> {
             waker: None,
             last_waiting: None,
             interrupted: None,
+            status: StatusFile::default(),
             settings,
         };
         engine.watch_for_requests();
@@ -218,6 +239,8 @@ impl<'a> Engine<'a> {
         if result.is_err() {
             // Nothing may outlive us; the journal keeps what was durable.
             self.end_processes();
+        } else if self.status.stale {
+            self.write_status_file();
         }
         let epoch = self.journal.epoch();
         let released = self.journal.store.release(self.journal.id, epoch);
@@ -275,6 +298,9 @@ impl<'a> Engine<'a> {
             }
             self.flush()?;
             self.show_waiting(&plan);
+            if self.status.due_in() == Some(Duration::ZERO) {
+                self.write_status_file();
+            }
             if let Some(input) = self.wait(&plan) {
                 self.take(input)?;
             }
@@ -357,7 +383,8 @@ impl<'a> Engine<'a> {
                 check.stop(Stop::TimedOut, self.settings.grace);
             }
         }
-        let limit = plan.wake_at.map(|at| self.clock.until(at)).into_iter().chain(check_limit).min();
+        let plan_limit = plan.wake_at.map(|at| self.clock.until(at));
+        let limit = [plan_limit, check_limit, self.status.due_in()].into_iter().flatten().min();
         match limit {
             None => self.inputs.recv().ok(),
             Some(limit) => self.inputs.recv_timeout(limit).ok(),
@@ -524,7 +551,7 @@ impl<'a> Engine<'a> {
         for envelope in &envelopes {
             self.observer.event(envelope, &self.journal.state);
         }
-        self.write_status_file(now);
+        self.status.stale = true;
         Ok(())
     }
 
@@ -538,9 +565,11 @@ impl<'a> Engine<'a> {
     }
 
     /// `status.json` is a courtesy to other programs: the journal does not depend on it.
-    fn write_status_file(&self, now: Timestamp) {
+    fn write_status_file(&mut self) {
         let dir = self.dir.loop_dir(self.journal.id);
-        drop(status::write(&dir, "status.json", &status::projection(&self.journal.state, now)));
+        let status = status::projection(&self.journal.state, self.clock.now());
+        drop(status::write(&dir, "status.json", &status));
+        self.status = StatusFile { stale: false, written: Some(Instant::now()) };
     }
 
     fn write_report(&self) {

@@ -246,6 +246,9 @@ impl Engine<'_> {
     /// Statuses are not the agent's to write: what it changed is put back. Its own tick counts as a
     /// claim where that is the convention. Everything else in the file is taken in.
     fn guard_backlog(&mut self, task: &TaskId) -> Result<(Option<Claim>, Vec<Flag>), EngineError> {
+        if self.backlog.is_known() {
+            return Ok((None, Vec::new()));
+        }
         let good = self.backlog.backlog().cloned();
         match self.backlog.refresh() {
             Ok(crate::backlog_file::Refresh::Unchanged) => return Ok((None, Vec::new())),

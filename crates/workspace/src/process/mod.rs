@@ -27,6 +27,12 @@ mod system;
 #[path = "portable.rs"]
 mod system;
 
+#[cfg(target_os = "linux")]
+mod spawn;
+#[cfg(not(target_os = "linux"))]
+#[path = "fork.rs"]
+mod spawn;
+
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
