@@ -469,7 +469,7 @@ impl<'a> Engine<'a> {
         self.flush()?;
         if !requests.is_empty() {
             // Whoever asked waits for this file to change, also when nothing came of the request.
-            self.write_status_file(self.clock.now());
+            self.write_status_file();
         }
         Ok(())
     }
