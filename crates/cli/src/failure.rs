@@ -63,6 +63,11 @@ impl From<EngineError> for Failure {
                 Self::usage(chain(&error)).hint("`wiggum init` writes a PROMPT.md; --prompt names another")
             }
             EngineError::Glob { .. } => Self::usage(chain(&error)).hint("see `paths` under [protect]"),
+            // Git passes on what the system said, and nothing else tells.
+            EngineError::Git(_) if chain(&error).contains("No space left on device") => {
+                Self::other(chain(&error))
+                    .hint("the disk is full: free some space and run again; nothing is lost")
+            }
             EngineError::Git(_) => {
                 Self::other(chain(&error)).hint("`wiggum doctor` looks at git and the repository")
             }

@@ -48,7 +48,6 @@ impl Style {
         Self::when(std::io::stdout().is_terminal())
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the terminal's own variables are read here only")]
     fn when(terminal: bool) -> Self {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let forced = set("CLICOLOR_FORCE") || set("FORCE_COLOR");

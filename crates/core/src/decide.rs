@@ -212,21 +212,22 @@ fn why_open(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Why {
 fn go_on(state: &Loop, open: &OpenIteration, now: Timestamp) -> Plan {
     match open.stage {
         Stage::Agent => watch_agent(state, open, now),
-        Stage::Judging => {
-            match &state.run.stop_requested {
-                // The tree has to be the user's again, so this attempt cannot stay as it is.
-                Some(_) if state.user_changes.is_some() => {
-                    one(Action::StopAgent { iteration: open.iteration, why: StopWhy::Asked })
-                }
-                Some(by) => end(state, EndReason::ExplicitStop, format!("stopped by {by}")),
-                None => gather(state, open),
-            }
-        }
+        Stage::Judging => match &state.run.stop_requested {
+            Some(_) if state.user_changes.is_some() => give_up(open),
+            Some(by) => end(state, EndReason::ExplicitStop, format!("stopped by {by}")),
+            None => gather(state, open),
+        },
         Stage::Landing { .. } => match &state.backlog_broken {
+            Some(_) if state.user_changes.is_some() && !state.policy.people.present => give_up(open),
             Some(problem) => wait_for_backlog(state, problem),
             None => one(Action::Land { iteration: open.iteration, attempt: open.attempt }),
         },
     }
+}
+
+/// The run ends and the tree has to be the user's again, so this attempt cannot stay as it is.
+fn give_up(open: &OpenIteration) -> Plan {
+    one(Action::StopAgent { iteration: open.iteration, why: StopWhy::Asked })
 }
 
 fn watch_agent(state: &Loop, open: &OpenIteration, now: Timestamp) -> Plan {

@@ -61,8 +61,8 @@ pub struct TaskEntry {
     /// Commit with the unfinished work of the last attempt.
     pub kept: Option<String>,
     pub last_digest: Option<String>,
-    /// A person approved what was flagged.
-    pub approved: bool,
+    /// What was flagged and a person approved: that, and nothing else that may be flagged later.
+    pub approved: BTreeSet<String>,
     position: u32,
     unmet: usize,
     removed: bool,
@@ -193,7 +193,9 @@ impl Tasks {
         match self.slot(&task.id) {
             Some(slot) => {
                 let entry = &mut self.entries[slot];
-                let by_person = task.status != entry.spec.status || entry.removed;
+                // What we would write ourselves we may have written: the record of it is lost in a crash.
+                let changed = task.status != entry.spec.status && task.status != entry.state.file_status();
+                let by_person = changed || entry.removed;
                 entry.spec = task.clone();
                 entry.removed = false;
                 if by_person && entry.state != TaskState::Running {
@@ -369,7 +371,7 @@ impl TaskEntry {
             last_attempt: None,
             kept: None,
             last_digest: None,
-            approved: false,
+            approved: BTreeSet::new(),
             position,
             unmet: 0,
             removed: false,

@@ -48,8 +48,9 @@ pub fn judge(state: &Loop, open: &OpenIteration) -> Verdict {
     if !failed.is_empty() {
         return if open.claim.is_some() { Verdict::Refuted { reasons: failed } } else { Verdict::Unclaimed };
     }
-    let approved = state.task(&open.task).is_some_and(|entry| entry.approved);
-    judge_flags(&state.policy.protect, &open.flags, approved)
+    let is_approved =
+        |reason: &str| state.task(&open.task).is_some_and(|entry| entry.approved.contains(reason));
+    judge_flags(&state.policy.protect, &open.flags, is_approved)
         .unwrap_or(Verdict::Accepted { verified: !open.evidence.is_empty() })
 }
 
@@ -69,12 +70,10 @@ pub fn severity(protect: &Protect, kind: FlagKind) -> OnTouch {
     }
 }
 
-fn judge_flags(protect: &Protect, flags: &[Flag], approved: bool) -> Option<Verdict> {
-    if approved {
-        return None;
-    }
+fn judge_flags(protect: &Protect, flags: &[Flag], is_approved: impl Fn(&str) -> bool) -> Option<Verdict> {
     let with = |wanted: OnTouch| -> Vec<String> {
-        flags.iter().filter(|flag| severity(protect, flag.kind) == wanted).map(describe_flag).collect()
+        let flags = flags.iter().filter(|flag| severity(protect, flag.kind) == wanted);
+        flags.map(describe_flag).filter(|reason| !is_approved(reason)).collect()
     };
     let refused = with(OnTouch::Refuse);
     if !refused.is_empty() {

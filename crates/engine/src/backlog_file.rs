@@ -12,7 +12,7 @@ use wiggum_core::event::Event;
 use wiggum_core::ids::TaskId;
 use wiggum_core::state::Loop;
 use wiggum_core::task::{FileStatus, Task};
-use wiggum_workspace::paths::{FileLock, write_atomic};
+use wiggum_workspace::paths::{FileLock, remove_temporary, write_atomic};
 
 #[derive(Debug, thiserror::Error)]
 pub enum BacklogError {
@@ -80,6 +80,13 @@ impl BacklogFile {
         self.taken_in = true;
     }
 
+    /// Is the file the one read last, with nothing in it the loop does not know? Costs one look at
+    /// the file, however long it is.
+    pub fn is_known(&self) -> bool {
+        let same = |stamp| self.stamp == Some(stamp);
+        self.taken_in && self.backlog.is_some() && self.look().is_ok_and(same)
+    }
+
     /// Reads the file again if it is not the one read last. It counts as changed until it is taken
     /// in, whoever read it first: an edit, or the process that starts.
     pub fn refresh(&mut self) -> Result<Refresh, BacklogError> {
@@ -125,9 +132,19 @@ impl BacklogFile {
     pub fn put_back(&mut self, good: Backlog) -> Result<Vec<u8>, BacklogError> {
         let _lock = self.lock()?;
         let found = fs::read(&self.path).unwrap_or_default();
+        if self.path.is_dir() && !self.path.is_symlink() {
+            fs::remove_dir_all(&self.path)
+                .map_err(|source| BacklogError::Write { path: self.path.clone(), source })?;
+        }
         self.write(good.text())?;
         self.backlog = Some(good);
         Ok(found)
+    }
+
+    /// Removes what a crash in the middle of a write left beside the file.
+    pub fn remove_temporary(&self) -> Result<(), BacklogError> {
+        let _lock = self.lock()?;
+        remove_temporary(&self.path).map_err(|source| BacklogError::Write { path: self.path.clone(), source })
     }
 
     fn write(&mut self, text: &str) -> Result<(), BacklogError> {

@@ -67,9 +67,9 @@ mod tests {
     #[test]
     fn scripts_are_run_and_data_is_only_named() {
         let check = |command: &str, file: &str, expected: Option<CheckFile>| {
-            let found =
-                check_files(command).into_iter().filter(|(name, _)| name == file).map(|(_, part)| part);
-            assert_eq!(found.last(), expected, "{command}: {file}");
+            let files = check_files(command);
+            let found = files.iter().rev().find(|(name, _)| name == file).map(|(_, part)| *part);
+            assert_eq!(found, expected, "{command}: {file}");
         };
         use CheckFile::{Named, Run};
         check("sh check.sh", "check.sh", Some(Run));

@@ -18,8 +18,9 @@ use wiggum_core::ids::{LoopId, TaskId};
 use wiggum_core::policy::Policy;
 use wiggum_core::state::{Loop, Stage};
 use wiggum_store::{Holder, Identity, Store};
+use wiggum_workspace::crash;
 use wiggum_workspace::git::{Git, Guardian};
-use wiggum_workspace::paths::FileLock;
+use wiggum_workspace::paths::ProcessLock;
 use wiggum_workspace::process::{self, Ended, Grace, Running, Stop};
 
 use crate::backlog_file::{BacklogError, BacklogFile, Refresh, difference};
@@ -34,6 +35,10 @@ use crate::wake::Waker;
 
 /// What may wait in the channel before agents are slowed down.
 const INPUTS: usize = 256;
+
+/// How far `status.json` may be behind: nobody looks at it more often, and a fast loop would do
+/// little else than write it.
+const STATUS_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Everything a loop needs to know before it starts.
 pub struct Settings {
@@ -127,17 +132,34 @@ pub struct Engine<'a> {
     /// Something waits in the store; set from the watcher's thread, so that no wake-up is lost
     /// while the channel is full.
     woken: Arc<AtomicBool>,
-    _workspace: FileLock,
-    pub(crate) prompt: String,
+    _workspace: ProcessLock,
     skip_after_stop: Option<(TaskId, String)>,
     waker: Option<Waker>,
     last_waiting: Option<Waiting>,
     interrupted: Option<&'static str>,
+    status: StatusFile,
+}
+
+/// Is `status.json` behind the state, and when was it written?
+#[derive(Default)]
+struct StatusFile {
+    stale: bool,
+    written: Option<Instant>,
+}
+
+impl StatusFile {
+    /// How long until it has to be written, if it has to be.
+    fn due_in(&self) -> Option<Duration> {
+        let since = self.written.map_or(STATUS_INTERVAL, |at| at.elapsed());
+        self.stale.then(|| STATUS_INTERVAL.saturating_sub(since))
+    }
 }
 
 /// The agent's process, and what this engine wants of it.
 pub(crate) struct RunningAgent {
     pub(crate) process: Running,
+    /// What it was told, wherever its copy in a file has gone.
+    pub(crate) prompt: String,
     pub(crate) stopping: Option<StopWhy>,
 }
 
@@ -165,6 +187,7 @@ impl<'a> Engine<'a> {
         }
         let mut store = Store::open(&dir.database())?;
         let (id, epoch) = take_over(&mut store, &settings)?;
+        crash::point("loop taken over");
         let workspace = claim_workspace(&dir)?;
         let state = read_state(&store, id)?;
         let clock = Clock::starting_after(state.last_at);
@@ -189,11 +212,11 @@ impl<'a> Engine<'a> {
             guardian: None,
             woken: Arc::new(AtomicBool::new(true)),
             _workspace: workspace,
-            prompt: String::new(),
             skip_after_stop: None,
             waker: None,
             last_waiting: None,
             interrupted: None,
+            status: StatusFile::default(),
             settings,
         };
         engine.watch_for_requests();
@@ -218,7 +241,10 @@ impl<'a> Engine<'a> {
         if result.is_err() {
             // Nothing may outlive us; the journal keeps what was durable.
             self.end_processes();
+        } else if self.status.stale {
+            self.write_status_file();
         }
+        crash::point("run over");
         let epoch = self.journal.epoch();
         let released = self.journal.store.release(self.journal.id, epoch);
         let outcome = result?;
@@ -239,7 +265,6 @@ impl<'a> Engine<'a> {
         let ended = self.sweep()?;
         self.start_run()?;
         self.recover(ended)?;
-        self.guard_repository()?;
         self.read_backlog()?;
         self.flush()
     }
@@ -276,6 +301,9 @@ impl<'a> Engine<'a> {
             }
             self.flush()?;
             self.show_waiting(&plan);
+            if self.status.due_in() == Some(Duration::ZERO) {
+                self.write_status_file();
+            }
             if let Some(input) = self.wait(&plan) {
                 self.take(input)?;
             }
@@ -297,7 +325,7 @@ impl<'a> Engine<'a> {
             Action::StartIteration { iteration, task, attempt, carried } => {
                 self.start_iteration(*iteration, task, *attempt, carried.as_deref())?;
             }
-            Action::StopAgent { why, .. } => return Ok(self.stop_agent(*why)),
+            Action::StopAgent { why, .. } => return self.stop_agent(*why),
             Action::TakeTree { iteration, attempt } => self.take_tree(*iteration, *attempt)?,
             Action::RunCheck { iteration, attempt, index: _, check } => {
                 if self.check.is_some() {
@@ -337,7 +365,7 @@ impl<'a> Engine<'a> {
     /// where changes of theirs were set aside, it cannot wait.
     fn leave_in_order(&mut self) -> Result<(), EngineError> {
         if self.journal.state.user_changes.is_some() {
-            self.interrupt_iteration("stopped", 0);
+            self.interrupt_iteration("stopped", 0)?;
         }
         if self.journal.state.unkept.is_none() && self.journal.state.open.is_none() && self.git.is_some() {
             if self.journal.state.workspace != wiggum_core::state::Workspace::Clean {
@@ -358,7 +386,8 @@ impl<'a> Engine<'a> {
                 check.stop(Stop::TimedOut, self.settings.grace);
             }
         }
-        let limit = plan.wake_at.map(|at| self.clock.until(at)).into_iter().chain(check_limit).min();
+        let plan_limit = plan.wake_at.map(|at| self.clock.until(at));
+        let limit = [plan_limit, check_limit, self.status.due_in()].into_iter().flatten().min();
         match limit {
             None => self.inputs.recv().ok(),
             Some(limit) => self.inputs.recv_timeout(limit).ok(),
@@ -380,10 +409,7 @@ impl<'a> Engine<'a> {
             }
             Input::CheckEnded { ended, output } => self.check_ended(ended, &output),
             Input::Wake => Ok(()),
-            Input::Person(request) => {
-                self.handle_request(&request, "terminal");
-                Ok(())
-            }
+            Input::Person(request) => self.handle_request(&request, "terminal"),
             Input::Interrupt(signal) => {
                 self.interrupt(signal);
                 Ok(())
@@ -407,42 +433,48 @@ impl<'a> Engine<'a> {
     }
 
     /// Stops whatever works on the open iteration; false if that is under way already.
-    fn stop_agent(&mut self, why: StopWhy) -> bool {
+    fn stop_agent(&mut self, why: StopWhy) -> Result<bool, EngineError> {
         let grace = self.settings.grace;
         if let Some(agent) = &mut self.agent {
             if agent.stopping.is_some() {
-                return false;
+                return Ok(false);
             }
             agent.stopping = Some(why);
             let stop = if why == StopWhy::AgentTimeout { Stop::TimedOut } else { Stop::Asked };
             agent.process.stop(stop, grace);
-            return true;
+            return Ok(true);
         }
         match &self.check {
             Some(check) => {
                 check.stop(Stop::Asked, grace);
                 self.check = None;
             }
-            None if self.journal.state.open.is_none() => return false,
+            None if self.journal.state.open.is_none() => return Ok(false),
             None => {}
         }
-        self.interrupt_iteration("stopped", 0);
-        true
+        self.interrupt_iteration("stopped", 0)?;
+        Ok(true)
     }
 
     fn take_requests(&mut self) -> Result<(), EngineError> {
-        for pending in self.journal.store.pending(self.journal.id)? {
+        let requests = self.journal.store.pending(self.journal.id)?;
+        for pending in &requests {
             self.journal.handled(pending.id);
             // Whoever paused or stopped meant the engine of that time, not this one.
             let stale = self.journal.state.run.started_at.is_some_and(|at| pending.at < at);
             if !(stale && requests::is_about_the_engine(&pending.request)) {
-                self.handle_request(&pending.request, &pending.by);
+                self.handle_request(&pending.request, &pending.by)?;
             }
         }
-        self.flush()
+        self.flush()?;
+        if !requests.is_empty() {
+            // Whoever asked waits for this file to change, also when nothing came of the request.
+            self.write_status_file();
+        }
+        Ok(())
     }
 
-    fn handle_request(&mut self, request: &Request, by: &str) {
+    fn handle_request(&mut self, request: &Request, by: &str) -> Result<(), EngineError> {
         match requests::translate(&self.journal.state, request, by) {
             requests::Translated::Events(events) => {
                 for event in events {
@@ -451,16 +483,21 @@ impl<'a> Engine<'a> {
             }
             requests::Translated::SkipRunning(task) => {
                 self.skip_after_stop = Some((task, by.to_owned()));
-                self.stop_agent(StopWhy::Asked);
+                self.stop_agent(StopWhy::Asked)?;
             }
         }
+        Ok(())
     }
 
     /// The iteration under way ends without outcome.
-    pub(crate) fn interrupt_iteration(&mut self, reason: &str, ended_processes: u32) {
-        let Some(open) = &self.journal.state.open else { return };
+    pub(crate) fn interrupt_iteration(
+        &mut self,
+        reason: &str,
+        ended_processes: u32,
+    ) -> Result<(), EngineError> {
+        let Some(open) = self.journal.state.open.clone() else { return Ok(()) };
         let (iteration, attempt) = (open.iteration, open.attempt);
-        let kept = self.keep_interrupted_work();
+        let kept = self.undo_attempt(&open)?;
         self.record(Event::Interrupted {
             iteration,
             attempt,
@@ -471,6 +508,7 @@ impl<'a> Engine<'a> {
         if let Some((task, by)) = self.skip_after_stop.take() {
             self.record(Event::TaskSkipped { task, by });
         }
+        Ok(())
     }
 
     /// Reads the backlog if it changed. Between iterations, everything in it is a person's word.
@@ -519,7 +557,7 @@ impl<'a> Engine<'a> {
         for envelope in &envelopes {
             self.observer.event(envelope, &self.journal.state);
         }
-        self.write_status_file(now);
+        self.status.stale = true;
         Ok(())
     }
 
@@ -533,9 +571,11 @@ impl<'a> Engine<'a> {
     }
 
     /// `status.json` is a courtesy to other programs: the journal does not depend on it.
-    fn write_status_file(&self, now: Timestamp) {
+    fn write_status_file(&mut self) {
         let dir = self.dir.loop_dir(self.journal.id);
-        drop(status::write(&dir, "status.json", &status::projection(&self.journal.state, now)));
+        let status = status::projection(&self.journal.state, self.clock.now());
+        drop(status::write(&dir, "status.json", &status));
+        self.status = StatusFile { stale: false, written: Some(Instant::now()) };
     }
 
     fn write_report(&self) {
@@ -610,9 +650,9 @@ fn take_over(store: &mut Store, settings: &Settings) -> Result<(LoopId, u64), En
 }
 
 /// Two loops may share a repository, but not a work tree at the same time.
-fn claim_workspace(dir: &StateDir) -> Result<FileLock, EngineError> {
+fn claim_workspace(dir: &StateDir) -> Result<ProcessLock, EngineError> {
     let path = dir.workspace_lock();
-    match FileLock::try_acquire(&path) {
+    match ProcessLock::try_acquire(&path) {
         Ok(Some(lock)) => Ok(lock),
         Ok(None) => Err(EngineError::Busy { path: dir.path().to_owned() }),
         Err(source) => Err(EngineError::Write { path, source }),

@@ -56,17 +56,23 @@ impl Engine<'_> {
             workspace: self.settings.workspace.display().to_string(),
             prompt: prompt_blob,
         });
+        // What is there before the agent is known before it is known that there is one: whoever finds
+        // this iteration under way after a crash compares with that.
+        self.guard_repository()?;
+        self.note_own_files()?;
         self.flush()?;
         crash::point("before agent");
         self.bring_work_in_place(carried.as_deref())?;
-        self.watched.note_prompt(&self.settings);
+        if carried.is_some() {
+            // The work of the last attempt may hold a prompt of its own.
+            self.note_own_files()?;
+        }
         if let Err(error) = self.launch_agent(iteration, task, attempt, &prompt) {
             let finished = Finished { complaints: chain(&error), ..Finished::default() };
             let ended =
                 Ended { exit: Exit::NotStarted, duration: std::time::Duration::ZERO, ended_processes: 0 };
             return self.agent_ended(ended, &finished);
         }
-        self.prompt = prompt;
         crash::point("after agent start");
         Ok(())
     }
@@ -125,7 +131,7 @@ impl Engine<'_> {
             started: Instant::now(),
         };
         let process = process::launch(launch, sink)?;
-        self.agent = Some(RunningAgent { process, stopping: None });
+        self.agent = Some(RunningAgent { process, prompt: prompt.to_owned(), stopping: None });
         Ok(())
     }
 
@@ -148,17 +154,19 @@ impl Engine<'_> {
     }
 
     pub(crate) fn agent_ended(&mut self, ended: Ended, finished: &Finished) -> Result<(), EngineError> {
-        let stopping = self.agent.take().and_then(|agent| agent.stopping);
+        let (prompt, stopping) =
+            self.agent.take().map(|agent| (agent.prompt, agent.stopping)).unwrap_or_default();
         crash::point("agent ended");
         if !self.agent_stage() {
             return Ok(());
         }
+        let flags = self.restore_state()?;
         match stopping {
             Some(StopWhy::Asked) => self.interrupt_agent("stopped", ended.ended_processes),
             Some(StopWhy::RunDuration) => {
                 self.interrupt_agent("the run's time was up", ended.ended_processes)
             }
-            Some(StopWhy::AgentTimeout) | None => self.judge_agent(ended, finished),
+            Some(StopWhy::AgentTimeout) | None => self.judge_agent(ended, finished, &prompt, flags),
         }
     }
 
@@ -168,18 +176,25 @@ impl Engine<'_> {
         if let Some(task) = self.journal.state.open.as_ref().map(|open| open.task.clone()) {
             self.guard_backlog(&task)?;
         }
-        self.interrupt_iteration(reason, ended_processes);
-        Ok(())
+        self.interrupt_iteration(reason, ended_processes)
     }
 
     /// Records the agent's end with what its final message means.
-    fn judge_agent(&mut self, ended: Ended, finished: &Finished) -> Result<(), EngineError> {
+    fn judge_agent(
+        &mut self,
+        ended: Ended,
+        finished: &Finished,
+        prompt: &str,
+        mut flags: Vec<Flag>,
+    ) -> Result<(), EngineError> {
         let Some(open) = &self.journal.state.open else { return Ok(()) };
         let (iteration, attempt, task) = (open.iteration, open.attempt, open.task.clone());
-        let (ticked, flags) = self.guard_backlog(&task)?;
-        let reader = ClaimReader { task: &task, prompt: &self.prompt, promises: DEFAULT_PROMISES };
+        let (ticked, backlog_flags) = self.guard_backlog(&task)?;
+        flags.extend(backlog_flags);
+        flags.extend(self.touched()?);
+        let reader = ClaimReader { task: &task, prompt, promises: DEFAULT_PROMISES };
         let claim = reader.read(&finished.message).or(ticked);
-        let questions = read_escalations(&finished.message, &self.prompt);
+        let questions = read_escalations(&finished.message, prompt);
         let error = if ended.exit.success() || !questions.is_empty() {
             None
         } else {
@@ -202,6 +217,26 @@ impl Engine<'_> {
         Ok(())
     }
 
+    /// Puts `.wiggum/` back if the agent removed it or part of it.
+    fn restore_state(&mut self) -> Result<Vec<Flag>, EngineError> {
+        let store_gone = self.journal.store.restore_if_gone()?;
+        let loop_dir = self.dir.loop_dir(self.journal.id);
+        let gone = store_gone || !loop_dir.is_dir() || !self.dir.wake_dir().is_dir();
+        if !gone {
+            return Ok(Vec::new());
+        }
+        self.dir
+            .create()
+            .and_then(|()| fs::create_dir_all(&loop_dir))
+            .map_err(|source| EngineError::StateDir { path: self.dir.path().to_owned(), source })?;
+        if let Some(guardian) = &self.guardian {
+            guardian.store(&self.dir.guard_dir(self.journal.id))?;
+        }
+        self.watch_for_requests();
+        let detail = "it was removed while the agent ran".to_owned();
+        Ok(vec![Flag { kind: FlagKind::StateTouched, what: ".wiggum".to_owned(), detail }])
+    }
+
     fn describe_failure(&self, exit: Exit, finished: &Finished, duration: Millis) -> Failure {
         match exit {
             Exit::TimedOut => {
@@ -217,6 +252,9 @@ impl Engine<'_> {
     /// Statuses are not the agent's to write: what it changed is put back. Its own tick counts as a
     /// claim where that is the convention. Everything else in the file is taken in.
     fn guard_backlog(&mut self, task: &TaskId) -> Result<(Option<Claim>, Vec<Flag>), EngineError> {
+        if self.backlog.is_known() {
+            return Ok((None, Vec::new()));
+        }
         let good = self.backlog.backlog().cloned();
         match self.backlog.refresh() {
             Ok(crate::backlog_file::Refresh::Unchanged) => return Ok((None, Vec::new())),
@@ -237,8 +275,9 @@ impl Engine<'_> {
         let mut flags = vec![backlog_flag(&self.settings.backlog_name, "changed while the agent ran")];
         for found in found.tasks() {
             let Some(entry) = self.journal.state.task(&found.id) else { continue };
-            let expected = entry.spec.status;
-            if found.status == expected || !self.can_say(expected) {
+            // A status the dialect has no word for stands there as open, and stays that.
+            let expected = if self.can_say(entry.spec.status) { entry.spec.status } else { FileStatus::Open };
+            if found.status == expected {
                 continue;
             }
             let own_tick = found.id == *task && found.status == FileStatus::Done;

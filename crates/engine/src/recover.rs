@@ -5,7 +5,7 @@
 //! and done again.
 
 use wiggum_core::event::Event;
-use wiggum_core::state::{OpenIteration, Stage};
+use wiggum_core::state::{OpenIteration, Stage, Workspace};
 use wiggum_core::task::FileStatus;
 use wiggum_workspace::crash;
 use wiggum_workspace::process;
@@ -22,6 +22,7 @@ impl Engine<'_> {
         }
         let ended = process::end_marked("WIGGUM_LOOP_ID", &self.journal.id.to_string());
         crash::point("ended marked");
+        self.backlog.remove_temporary()?;
         if let Some(git) = &self.git {
             git.clear_dead_lock()?;
         }
@@ -30,16 +31,75 @@ impl Engine<'_> {
 
     /// Settles an iteration that was under way when the engine before us ended.
     pub(crate) fn recover(&mut self, ended: u32) -> Result<(), EngineError> {
-        let Some(open) = self.journal.state.open.clone() else { return Ok(()) };
+        let Some(open) = self.journal.state.open.clone() else {
+            self.keep_found_changes()?;
+            return self.flush();
+        };
         match open.stage {
             Stage::Agent => self.interrupt_agent("the engine was gone", ended)?,
-            Stage::Judging if open.tree_taken => self.return_to_taken_tree()?,
+            Stage::Judging | Stage::Landing { .. } if open.tree_taken && self.lost_taken_tree() => {
+                self.interrupt_iteration("the tree that was taken is gone", ended)?;
+            }
+            // The checks run again, all of them: what one leaves behind, the next may need.
+            Stage::Judging if open.tree_taken => self.return_to_attempt()?,
             // The agent had ended by itself: what lies there is its work.
             Stage::Judging => {}
             Stage::Landing { verified } => self.recover_landing(&open, verified)?,
         }
         crash::point("recovered");
         self.flush()
+    }
+
+    /// A power cut may take the saved index, though not what the journal says of it.
+    fn lost_taken_tree(&self) -> bool {
+        self.git.is_some() && !self.taken_index().exists()
+    }
+
+    /// The tree is as it was taken, without what came into it while nobody ran.
+    fn return_to_attempt(&mut self) -> Result<(), EngineError> {
+        self.keep_changes_since_taken()?;
+        self.return_to_taken_tree()
+    }
+
+    /// Between iterations the tree may hold the work of a task. It is about to be overwritten with
+    /// just that, so what somebody added meanwhile goes under a ref.
+    fn keep_found_changes(&mut self) -> Result<(), EngineError> {
+        let Some(git) = &self.git else { return Ok(()) };
+        if self.journal.state.unkept.is_some() {
+            return self.keep_changes_since_taken();
+        }
+        let Workspace::Holds(task) = &self.journal.state.workspace else { return Ok(()) };
+        let Some(kept) = self.journal.state.task(task).and_then(|entry| entry.kept.clone()) else {
+            return Ok(());
+        };
+        git.stage_all(&self.watched.excluded())?;
+        let found = git.index_tree()?;
+        // We may also have been killed just after the tree was reset.
+        let head = git.head()?.commit.map(|commit| git.tree_of(&commit)).transpose()?;
+        if found != git.tree_of(&kept)? && Some(found) != head {
+            self.keep_found("files")?;
+        }
+        Ok(())
+    }
+
+    fn keep_changes_since_taken(&mut self) -> Result<(), EngineError> {
+        let Some(git) = &self.git else { return Ok(()) };
+        git.put_back_index(&self.taken_index())?;
+        let left = self.changed_since_taken(&git.status()?);
+        if left.is_empty() {
+            return Ok(());
+        }
+        git.stage_all(&self.watched.excluded())?;
+        self.keep_found(&left.join(", "))
+    }
+
+    fn keep_found(&mut self, what: &str) -> Result<(), EngineError> {
+        let Some(git) = &self.git else { return Ok(()) };
+        let reference = format!("refs/wiggum/{}/found/{}", self.short_id(), self.journal.state.seq);
+        git.keep_work(&reference, "Found in the tree when the loop went on")?;
+        let message = format!("changed while nobody ran, and kept under {reference}: {what}");
+        self.record(Event::Noticed { task: None, message });
+        Ok(())
     }
 
     fn recover_landing(&mut self, open: &OpenIteration, verified: bool) -> Result<(), EngineError> {
@@ -50,7 +110,7 @@ impl Engine<'_> {
                 self.record(Event::StatusWritten { task: open.task.clone(), status: FileStatus::Done });
                 self.accept_commit(open, commit, verified)
             }
-            None => self.return_to_taken_tree(),
+            None => self.return_to_attempt(),
         }
     }
 }

@@ -138,9 +138,10 @@ impl Writer {
                 claim: None,
                 questions: Vec::new(),
                 error: None,
+                flags: Vec::new(),
                 ended_processes: 0,
             },
-            Event::Interrupted { iteration, attempt, reason: "none".into(), ended_processes: 0 },
+            Event::Interrupted { iteration, attempt, reason: "none".into(), ended_processes: 0, kept: None },
             Event::TaskSkipped { task: "US-1".into(), by: "me".into() },
         ];
         let status = format!("{{\"tasks\":\"{}\"}}", "x".repeat(1000));

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use wiggum_core::ids::TaskId;
 use wiggum_core::policy::Millis;
-use wiggum_store::transcript::{Line, Output, Stream, Transcript, read};
+use wiggum_core::stream::Stream;
+use wiggum_store::transcript::{Line, Output, Transcript, read};
 
 use Stream::{Stderr, Stdout};
 

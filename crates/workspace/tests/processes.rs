@@ -242,6 +242,18 @@ fn stopping_goes_from_int_over_term_to_kill() {
 }
 
 #[test]
+fn a_second_request_can_only_hurry_it() {
+    let patient = Grace { int: Duration::from_secs(600), term: Duration::from_secs(600) };
+    let hurry = Grace { int: Duration::ZERO, term: Duration::ZERO };
+    let mut program = Program::script("trap '' INT TERM; echo ready; while :; do sleep 100; done");
+    program.line();
+    program.running.stop(Stop::TimedOut, patient);
+    program.running.stop(Stop::Asked, hurry);
+    program.running.stop(Stop::Asked, patient);
+    assert_eq!(program.ended().exit, Exit::TimedOut);
+}
+
+#[test]
 fn a_stop_is_noticed_at_once_and_does_not_wait_out_the_grace() {
     let mut program = Program::script("echo ready; exec sleep 100");
     program.line();

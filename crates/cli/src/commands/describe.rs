@@ -47,7 +47,7 @@ fn words(event: &Event) -> String {
                 text.push_str(&format!(", error: {}", error.message));
             }
             if *ended_processes > 0 {
-                text.push_str(&format!(", ended {ended_processes} processes it left"));
+                text.push_str(&format!(", left {ended_processes} running, which were ended"));
             }
             text + &flagged(flags)
         }
@@ -55,7 +55,7 @@ fn words(event: &Event) -> String {
         Event::TreeAltered { .. } => "a git hook changed the work: checked again".to_owned(),
         Event::EvidenceGathered { evidence, .. } => evidence_words(evidence),
         Event::WorkInspected { changed_total, flags, .. } => {
-            format!("{changed_total} paths changed{}", flagged(flags))
+            format!("{} changed{}", counted(*changed_total as usize, "path"), flagged(flags))
         }
         Event::Judged { verdict, .. } => verdict_words(verdict),
         Event::WorkKept { task, reference, .. } => format!("work on {task} kept under {reference}"),
@@ -130,6 +130,11 @@ fn flagged(flags: &[wiggum_core::event::Flag]) -> String {
 /// A commit's id as people quote it.
 pub(crate) fn short(commit: &str) -> &str {
     commit.get(..9).unwrap_or(commit)
+}
+
+/// How many there are, in words that agree.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 /// Long enough for a wide terminal; `--json` and `wiggum show` have everything.

@@ -16,6 +16,7 @@ use wiggum_workspace::process::{self, CommandLine, Launch};
 
 use crate::args::OutputArgs;
 use crate::commands::backlog::OpenBacklog;
+use crate::commands::describe::counted;
 use crate::commands::loops::{Engine, Loops};
 use crate::commands::{print_json, run, surroundings};
 use crate::config::{self, Config, Flags};
@@ -308,7 +309,7 @@ fn examine_store(loops: &Loops, findings: &mut Vec<Finding>) -> Result<Vec<LoopR
     let broken = loops.store.check()?;
     let records = loops.all()?;
     if broken.is_empty() {
-        findings.push(Finding::ok("store", format!("{} loops, nothing damaged", records.len())));
+        findings.push(Finding::ok("store", format!("{}, nothing damaged", counted(records.len(), "loop"))));
     }
     let hint = "put back a copy of .wiggum/wiggum.db, or move it aside to start anew";
     findings.extend(broken.into_iter().map(|message| Finding::problem("store", message, hint)));
@@ -382,11 +383,11 @@ fn references(git: &Git, records: &[LoopRecord]) -> Option<Finding> {
     Some(if orphans > 0 {
         Finding::warning(
             "git",
-            format!("{orphans} references under refs/wiggum belong to no loop"),
+            format!("of no known loop: {} under refs/wiggum", counted(orphans, "reference")),
             "look with `git for-each-ref refs/wiggum`; `git update-ref -d REF` removes one",
         )
     } else {
-        Finding::ok("git", format!("{} references under refs/wiggum", all.len()))
+        Finding::ok("git", format!("{} under refs/wiggum", counted(all.len(), "reference")))
     })
 }
 
@@ -402,7 +403,7 @@ fn backlog() -> Vec<Finding> {
     }
     let Some(backlog) = open.file.backlog() else { return Vec::new() };
     let mut findings =
-        vec![Finding::ok("backlog", format!("{}: {} tasks", open.name, backlog.tasks().len()))];
+        vec![Finding::ok("backlog", format!("{}: {}", open.name, counted(backlog.tasks().len(), "task")))];
     for problem in backlog.unsupported() {
         findings.push(Finding::problem("backlog", problem.to_string(), "skip the task, or remove the field"));
     }

@@ -16,10 +16,13 @@ use crate::term::{self, Reader, Style};
 const CHUNK: usize = 64 * 1024;
 
 pub(crate) fn events(args: &EventsArgs) -> Result<ExitCode, Failure> {
-    let Some(loops) = Loops::open()? else { return super::no_loops(false) };
+    let json = args.of.output.json;
+    let Some(loops) = Loops::open()? else {
+        // No lines of JSON are fine; a line of text among them would not be.
+        return if json { Ok(ExitCode::SUCCESS) } else { super::no_loops(false) };
+    };
     let record = loops.select(args.of.which.as_deref())?;
-    let mut printer =
-        Printer { json: args.of.output.json, style: Style::for_stdout(), last: args.after, ended: false };
+    let mut printer = Printer { json, style: Style::for_stdout(), last: args.after, ended: false };
     if args.follow {
         follow(&loops, record.id, &mut printer)?;
     } else {
@@ -29,7 +32,7 @@ pub(crate) fn events(args: &EventsArgs) -> Result<ExitCode, Failure> {
 }
 
 fn follow(loops: &Loops, id: LoopId, printer: &mut Printer) -> Result<(), Failure> {
-    let mut watch = Watch::new(&loops.dir);
+    let mut watch = Watch::new(&loops.dir, id);
     watch.tell_end_of_reader();
     let engine = loops.engine(id)?;
     if let Some(holder) = engine.alive() {

@@ -67,7 +67,7 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<ExitCode, Failure> {
             .hint("`wiggum run` takes the answer up"));
     }
     let request = Request::Answer { question: id, answer };
-    let settled = Settled { silence: "answered", wait_for: None };
+    let settled = Settled { silence: "answered", takes_time: false };
     send(&mut loops, &record, &request, &settled, args.of.output.json)
 }
 
@@ -75,8 +75,16 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<ExitCode, Failure> {
 pub(crate) struct Settled {
     /// What to say when nothing happened because of it.
     pub(crate) silence: &'static str,
-    /// A task that is only skipped once its agent is gone.
-    pub(crate) wait_for: Option<TaskId>,
+    /// It is only done once an agent is gone, some time after it was taken up.
+    pub(crate) takes_time: bool,
+}
+
+/// A request in the store.
+struct Posted<'a> {
+    id: RequestId,
+    request: &'a Request,
+    /// Where the journal stood before.
+    before: Seq,
 }
 
 /// What became of a request.
@@ -101,13 +109,14 @@ pub(crate) fn send(
 ) -> Result<ExitCode, Failure> {
     let engine = loops.engine(record.id)?;
     // Watching starts first, so that nothing the engine does is missed.
-    let watch = Watch::new(&loops.dir);
+    let watch = Watch::new(&loops.dir, record.id);
     let before = loops.store.last_seq(record.id)?;
     let id = loops.store.post(record.id, request, &who(), Timestamp::now())?;
+    let posted = Posted { id, request, before };
     let (state, message) = if engine.alive().is_some() {
         wake::wake(&loops.dir, record.id)
             .map_err(|error| Failure::other(format!("cannot wake the loop: {error}")))?;
-        match outcome(loops, record, id, before, settled, &watch)? {
+        match outcome(loops, record, &posted, settled, &watch)? {
             Outcome::Happened(what) => ("done", what.unwrap_or_else(|| settled.silence.to_owned())),
             Outcome::Refused(why) => return Err(Failure::usage(why)),
             Outcome::Stopping => ("waiting", "its agent is being stopped, then it is skipped".to_owned()),
@@ -160,7 +169,7 @@ fn to_engine(
         return Err(Failure::usage(format!("cannot {verb} loop {}: it does not run", record.identity.name))
             .hint("`wiggum status` shows where it stands, `wiggum run` starts it"));
     }
-    send(&mut loops, &record, request, &Settled { silence, wait_for: None }, args.output.json)
+    send(&mut loops, &record, request, &Settled { silence, takes_time: false }, args.output.json)
 }
 
 fn about_task(
@@ -174,9 +183,9 @@ fn about_task(
     let state = loops.state(record.id)?;
     let task = require_task(&state, &args.task)?;
     let running = state.task(&task).is_some_and(|entry| entry.state == TaskState::Running);
-    let request = request(task.clone());
-    let wait_for = (running && matches!(request, Request::Skip { .. })).then_some(task);
-    send(&mut loops, &record, &request, &Settled { silence, wait_for }, args.of.output.json)
+    let request = request(task);
+    let takes_time = running && matches!(request, Request::Skip { .. });
+    send(&mut loops, &record, &request, &Settled { silence, takes_time }, args.of.output.json)
 }
 
 enum Outcome {
@@ -190,19 +199,19 @@ enum Outcome {
 fn outcome(
     loops: &Loops,
     record: &LoopRecord,
-    id: RequestId,
-    before: Seq,
+    posted: &Posted<'_>,
     settled: &Settled,
     watch: &Watch,
 ) -> Result<Outcome, Failure> {
+    let Posted { id, request, before } = *posted;
     let deadline = Instant::now() + PATIENCE;
     loop {
         let handled = !loops.store.pending(record.id)?.iter().any(|pending| pending.id == id);
-        let found = if handled { said(loops, record, before, settled)? } else { None };
+        let found = if handled { said(loops, record, before, request)? } else { None };
         if let Some(found) = found {
             return Ok(found);
         }
-        if handled && settled.wait_for.is_none() {
+        if handled && !settled.takes_time {
             return Ok(Outcome::Happened(None));
         }
         let left = deadline.saturating_duration_since(Instant::now());
@@ -212,61 +221,49 @@ fn outcome(
     }
 }
 
-/// What the engine said since: the first event that answers a person.
+/// What the engine said to this request since.
 fn said(
     loops: &Loops,
     record: &LoopRecord,
     before: Seq,
-    settled: &Settled,
+    request: &Request,
 ) -> Result<Option<Outcome>, Failure> {
     let mut found = None;
     loops.store.for_each(record.id, before, |envelope| {
         if found.is_none() {
-            found = as_answer(&envelope.event, settled);
+            found = as_answer(&envelope.event, request);
         }
     })?;
     Ok(found)
 }
 
-fn as_answer(event: &Event, settled: &Settled) -> Option<Outcome> {
-    match event {
-        Event::TaskSkipped { .. }
-        | Event::TaskReopened { .. }
-        | Event::StatusSet { .. }
-        | Event::QuestionAnswered { .. }
-        | Event::Paused { .. }
-        | Event::Resumed { .. }
-        | Event::StopRequested { .. } => Some(Outcome::Happened(Some(describe(event)))),
-        // A task that ended by itself before its agent could be stopped.
-        Event::TaskCompleted { task, .. } if settled.wait_for.as_ref() == Some(task) => {
-            Some(Outcome::Refused(format!("{task} is done already")))
+/// Others may ask at the same time, so only what is about the same thing counts.
+fn as_answer(event: &Event, request: &Request) -> Option<Outcome> {
+    let subject = match request {
+        Request::Pause | Request::Resume | Request::Stop => None,
+        Request::Skip { task } | Request::Retry { task } | Request::SetStatus { task, .. } => {
+            Some(task.to_string())
         }
-        Event::Noticed { message, .. } => Some(Outcome::Refused(message.clone())),
-        Event::LoopCreated { .. }
-        | Event::RunStarted { .. }
-        | Event::RunResumed { .. }
-        | Event::BacklogRead { .. }
-        | Event::BacklogBroken { .. }
-        | Event::StatusWritten { .. }
-        | Event::IterationStarted { .. }
-        | Event::AgentEnded { .. }
-        | Event::TreeTaken { .. }
-        | Event::TreeAltered { .. }
-        | Event::EvidenceGathered { .. }
-        | Event::WorkInspected { .. }
-        | Event::Judged { .. }
-        | Event::WorkKept { .. }
-        | Event::WorkspaceReset { .. }
-        | Event::TaskCompleted { .. }
-        | Event::CommitRefused { .. }
-        | Event::TaskFailed { .. }
-        | Event::StatusPutBack { .. }
-        | Event::QuestionRaised { .. }
-        | Event::Interrupted { .. }
-        | Event::UserChangesSetAside { .. }
-        | Event::UserChangesPutBack { .. }
-        | Event::RunEnded { .. } => None,
+        Request::Answer { question, .. } => Some(question.to_string()),
+    };
+    if let (Event::Noticed { message, .. }, Some(subject)) = (event, subject) {
+        return message.contains(&subject).then(|| Outcome::Refused(message.clone()));
     }
+    let done = match request {
+        Request::Pause => matches!(event, Event::Paused { .. }),
+        Request::Resume => matches!(event, Event::Resumed { .. }),
+        Request::Stop => matches!(event, Event::StopRequested { .. }),
+        Request::Skip { task } => {
+            // It may end by itself before its agent could be stopped.
+            matches!(event, Event::TaskSkipped { task: of, .. } | Event::TaskCompleted { task: of, .. } if of == task)
+        }
+        Request::Retry { task } => matches!(event, Event::TaskReopened { task: of, .. } if of == task),
+        Request::SetStatus { task, .. } => matches!(event, Event::StatusSet { task: of, .. } if of == task),
+        Request::Answer { question, .. } => {
+            matches!(event, Event::QuestionAnswered { id, .. } if id == question)
+        }
+    };
+    done.then(|| Outcome::Happened(Some(describe(event))))
 }
 
 /// The loop in which a question is open, and how many options it has.

@@ -15,7 +15,7 @@ use wiggum_store::Store;
 use wiggum_workspace::git::{Git, Target};
 
 use crate::args::ShowArgs;
-use crate::commands::describe::{one_line, short, verdict_words};
+use crate::commands::describe::{counted, one_line, short, verdict_words};
 use crate::commands::loops::Loops;
 use crate::commands::{print_json, requests};
 use crate::failure::Failure;
@@ -282,7 +282,7 @@ impl History {
     /// The attempt at this task that an event is about. Iterations of other tasks are not here.
     fn attempt(&mut self, iteration: Iteration, attempt: Attempt) -> Option<&mut AttemptShown> {
         let last = self.attempts.last_mut()?;
-        (last.iteration == iteration && last.attempt == attempt && last.interrupted.is_none()).then_some(last)
+        (last.iteration == iteration && last.attempt == attempt).then_some(last)
     }
 
     /// What the task changed: in its commit, in the work that was kept, or so far.
@@ -421,8 +421,9 @@ impl Shown {
             out.block("  ", description, SHOWN_LINES);
         }
         for criterion in criteria {
-            let check = criterion.check.as_ref().map(|check| format!("  `{check}`")).unwrap_or_default();
-            out.line(&format!("  - {}{}", one_line(&criterion.text), style.dim(&one_line(&check))));
+            let check = criterion.check.as_ref().map(|check| format!("  `{}`", one_line(check)));
+            let check = style.dim(&check.unwrap_or_default());
+            out.line(&format!("  - {}{check}", one_line(&criterion.text)));
         }
     }
 }
@@ -446,14 +447,14 @@ impl AttemptShown {
             None => {}
         }
         for flag in &self.flags {
-            let text = format!("  ! {}: {} {}", flag_name(flag.kind), flag.what, flag.detail);
+            let text = format!("! {}: {} {}", flag_name(flag.kind), flag.what, flag.detail);
             out.line(&style.yellow(&format!("  {}", one_line(&text))));
         }
         if let Some(total) = self.changed_total {
             let names = self.changed.iter().take(5).map(|path| one_line(path)).collect::<Vec<_>>().join(", ");
             let more = if total > 5 { ", …" } else { "" };
             let names = if names.is_empty() { names } else { format!(": {names}{more}") };
-            out.line(&format!("  {total} paths changed{names}"));
+            out.line(&format!("  {} changed{names}", counted(total as usize, "path")));
         }
         for evidence in &self.evidence {
             evidence.write(out);

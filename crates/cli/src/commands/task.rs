@@ -15,7 +15,7 @@ use wiggum_engine::backlog_file::BacklogError;
 
 use crate::args::{StatusWord, TaskAdd, TaskCommand, TaskFile};
 use crate::commands::backlog::{OpenBacklog, OverLoop, broken};
-use crate::commands::describe::one_line;
+use crate::commands::describe::{counted, one_line};
 use crate::commands::requests::{self, Settled, unknown_task};
 use crate::commands::{print_json, refuse_inside_agent};
 use crate::failure::{Failure, USAGE};
@@ -106,7 +106,8 @@ fn table(listed: &[Listed<'_>], style: Style) -> String {
 }
 
 fn add(args: &TaskAdd) -> Result<ExitCode, Failure> {
-    let max = OpenBacklog::locate(args.file.backlog.as_deref())?.config.policy.limits.max_tasks;
+    let mut open = OpenBacklog::locate(args.file.backlog.as_deref())?;
+    let max = open.config.policy.limits.max_tasks;
     let wanted = NewTask {
         id: args.id.clone().unwrap_or_default(),
         title: args.title.clone().unwrap_or_default(),
@@ -116,7 +117,6 @@ fn add(args: &TaskAdd) -> Result<ExitCode, Failure> {
         priority: args.priority,
         ..NewTask::default()
     };
-    let mut open = OpenBacklog::locate(args.file.backlog.as_deref())?;
     open.prepare_editing()?;
     let id = open
         .file
@@ -153,7 +153,7 @@ fn set_status(id: &str, word: StatusWord, args: &TaskFile) -> Result<ExitCode, F
         // The engine is the one who writes statuses while it runs.
         let task = requests::require_task(&loops.state(record.id)?, id)?;
         let request = Request::SetStatus { task, status };
-        let settled = Settled { silence: "set", wait_for: None };
+        let settled = Settled { silence: "set", takes_time: false };
         return requests::send(&mut loops, &record, &request, &settled, args.output.json);
     }
     let change = format!("set to {}", status.name());
@@ -261,7 +261,7 @@ fn validate(args: &TaskFile) -> Result<ExitCode, Failure> {
     let lines: String = found.iter().map(|problem| format!("{problem}\n")).collect();
     match tasks {
         Some(tasks) if found.is_empty() => {
-            term::print(&format!("{tasks} tasks, no problems ({})\n", open.name));
+            term::print(&format!("{}, no problems ({})\n", counted(tasks, "task"), open.name));
         }
         Some(_) | None => drop(term::print(&lines)),
     }

@@ -1,13 +1,18 @@
-//! Waiting for a store to change, for an engine to end or for our reader to go away, without
-//! looking again and again.
+//! Waiting for a loop to go on, for its engine to end or for our reader to go away, without looking
+//! again and again.
+//!
+//! The database's log is written before its content can be seen by others, so a change of it alone
+//! may come too early. The loop's status file is replaced after every step that was recorded; that
+//! is the sign to look.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use notify::{Config, EventKind, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
 use rustix::event::{PollFd, PollFlags, poll};
+use wiggum_core::ids::LoopId;
 use wiggum_engine::state_dir::StateDir;
 use wiggum_store::Holder;
 
@@ -35,13 +40,14 @@ pub(crate) enum Happened {
 }
 
 impl Watch {
-    /// Watches the store of this directory from now on.
-    pub(crate) fn new(dir: &StateDir) -> Self {
+    /// Watches a loop from now on.
+    pub(crate) fn new(dir: &StateDir, id: LoopId) -> Self {
         // Both kinds of news must fit; more changes than one say nothing new.
         let (sender, receiver) = sync_channel(2);
         let tell = sender.clone();
         let changed = move || drop(tell.try_send(Happened::Changed));
-        let watcher = by_events(dir.path(), changed.clone()).or_else(|| by_looking(dir.path(), changed));
+        let places = [dir.path().to_owned(), dir.loop_dir(id)];
+        let watcher = by_events(&places, changed.clone()).or_else(|| by_looking(&places, changed));
         let longest = watcher.is_none().then_some(FALLBACK_INTERVAL);
         Self { sender, receiver, _watcher: watcher, longest }
     }
@@ -79,30 +85,38 @@ impl Watch {
 
 type Watcherish = Option<Box<dyn Send>>;
 
-fn by_events(dir: &Path, changed: impl Fn() + Send + 'static) -> Watcherish {
+fn by_events(places: &[PathBuf], changed: impl Fn() + Send + 'static) -> Watcherish {
     let mut watcher: RecommendedWatcher = notify::recommended_watcher(handler(changed)).ok()?;
-    watcher.watch(dir, RecursiveMode::NonRecursive).ok()?;
+    watch_all(&mut watcher, places)?;
     Some(Box::new(watcher))
 }
 
-fn by_looking(dir: &Path, changed: impl Fn() + Send + 'static) -> Watcherish {
+fn by_looking(places: &[PathBuf], changed: impl Fn() + Send + 'static) -> Watcherish {
     let config = Config::default().with_poll_interval(FALLBACK_INTERVAL);
     let mut watcher = PollWatcher::new(handler(changed), config).ok()?;
-    watcher.watch(dir, RecursiveMode::NonRecursive).ok()?;
+    watch_all(&mut watcher, places)?;
     Some(Box::new(watcher))
+}
+
+/// The first place must exist; a loop that has not recorded anything yet has no directory.
+fn watch_all(watcher: &mut dyn Watcher, places: &[PathBuf]) -> Option<()> {
+    let mut watched = places.iter().map(|place| watcher.watch(place, RecursiveMode::NonRecursive));
+    watched.next()?.ok()?;
+    watched.for_each(drop);
+    Some(())
 }
 
 /// Our own reading opens the files, so openings are no news.
 fn handler(changed: impl Fn() + Send + 'static) -> impl Fn(notify::Result<notify::Event>) + Send + 'static {
     move |event| match event {
         Ok(event) if matches!(event.kind, EventKind::Access(_)) => {}
-        Ok(event) if !event.paths.iter().any(|path| is_store(path)) => {}
+        Ok(event) if !event.paths.iter().any(|path| is_news(path)) => {}
         Ok(_) | Err(_) => changed(),
     }
 }
 
-fn is_store(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("wiggum.db"))
+fn is_news(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == "status.json" || name == "wiggum.db-wal")
 }
 
 /// Says whether it will be told.

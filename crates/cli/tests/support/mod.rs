@@ -280,6 +280,15 @@ impl Sandbox {
         wiggum_engine::wake::wake(&self.state_dir(), id).unwrap();
     }
 
+    /// Waits until the journal of a running loop has such an event.
+    pub(crate) fn wait_for(&self, wanted: impl Fn(&Event) -> bool) {
+        let until = std::time::Instant::now() + PATIENCE;
+        while !self.events().iter().any(&wanted) {
+            assert!(std::time::Instant::now() < until, "no such event: {:#?}", self.events());
+            std::thread::yield_now();
+        }
+    }
+
     /// Everything that was flagged, in order.
     pub(crate) fn flags(&self) -> Vec<Flag> {
         let flags = self.events().into_iter().flat_map(|event| match event {
@@ -344,7 +353,6 @@ impl Sandbox {
         #[expect(clippy::disallowed_methods, reason = "tests start the program itself")]
         let mut command = Command::new(program);
         command.env_clear();
-        #[expect(clippy::disallowed_methods, reason = "where programs are is the machine's business")]
         let path = std::env::var_os("PATH").unwrap_or_default();
         command.env("PATH", path).env("HOME", base.join("home")).env("SANDBOX", &base);
         command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
@@ -370,24 +378,30 @@ impl Started<'_> {
         signal(self.sandbox, &self.child.id().to_string(), name);
     }
 
-    pub(crate) fn finish(mut self) -> Run {
-        let run = self.outcome();
-        self.sandbox.check();
+    pub(crate) fn pid(&self) -> String {
+        self.child.id().to_string()
+    }
+
+    pub(crate) fn finish(self) -> Run {
+        let sandbox = self.sandbox;
+        let run = self.outcome_only();
+        sandbox.check();
         run
+    }
+
+    /// How it ended, while another one still runs in the sandbox.
+    pub(crate) fn outcome_only(mut self) -> Run {
+        // Whoever still holds the pipes open would hold up the test.
+        let stdout = self.stdout.recv_timeout(PATIENCE).expect("wiggum should have ended");
+        let stderr = self.stderr.recv_timeout(PATIENCE).expect("wiggum should have ended");
+        let status = self.child.wait().unwrap();
+        Run { status, stdout, stderr }
     }
 
     /// Ends it the hard way; what it started stays for the next one to deal with.
     pub(crate) fn kill(mut self) {
         self.signal("KILL");
         drop(self.child.wait());
-    }
-
-    fn outcome(&mut self) -> Run {
-        // Whoever still holds the pipes open would hold up the test.
-        let stdout = self.stdout.recv_timeout(PATIENCE).expect("wiggum should have ended");
-        let stderr = self.stderr.recv_timeout(PATIENCE).expect("wiggum should have ended");
-        let status = self.child.wait().unwrap();
-        Run { status, stdout, stderr }
     }
 }
 

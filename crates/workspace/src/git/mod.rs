@@ -178,6 +178,13 @@ impl Git {
         self.run(&command)
     }
 
+    /// Makes the index the same as HEAD for these paths; files stay.
+    pub fn unstage(&self, paths: &[&str]) -> Result<(), GitError> {
+        let mut command = owned(&["reset", "--quiet", "--"]);
+        command.extend(paths.iter().map(|path| literal(path)));
+        self.run(&command)
+    }
+
     /// Keeps the index as it is now, so that a check which runs `git add` cannot change what will be
     /// committed. Git never writes to an index in place, so a hard link is enough.
     pub fn save_index(&self, to: &Path) -> Result<(), GitError> {
@@ -188,11 +195,17 @@ impl Git {
             self.run(&["read-tree", "--empty"])?;
         }
         to.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(on_target)?;
-        remove_if_there(to).map_err(on_target)?;
-        crash::point("saved index removed");
-        link_or_copy(&index, to).map_err(on_target)?;
+        let mut fresh = to.as_os_str().to_owned();
+        fresh.push(".new");
+        let fresh = PathBuf::from(fresh);
+        // The one saved before is needed until this one is there.
+        remove_if_there(&fresh).map_err(on_target)?;
+        link_or_copy(&index, &fresh).map_err(on_target)?;
+        crash::point("index copied");
+        std::fs::rename(&fresh, to).map_err(on_target)?;
         crash::point("index saved");
-        Ok(())
+        // Renaming one link of a file over another link of it leaves both.
+        remove_if_there(&fresh).map_err(on_target)
     }
 
     pub fn put_back_index(&self, from: &Path) -> Result<(), GitError> {

@@ -7,6 +7,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use wiggum_core::event::Exit;
+
 use crate::process::Input;
 
 use super::{Git, GitError, Hooks, Status, excluding, execute, failed, owned, remove_if_there, text};
@@ -112,6 +114,19 @@ impl Git {
         Ok(Squashed { commits, switched_from: switched.then_some(head.branch), unfinished })
     }
 
+    /// Is the one commit part of the other's history?
+    pub fn is_ancestor(&self, commit: &str, of: &str) -> Result<bool, GitError> {
+        let command = ["merge-base", "--is-ancestor", commit, of];
+        let output = self.output(&command, Hooks::Off)?;
+        match output.exit {
+            Exit::Code { code: 0 } => Ok(true),
+            Exit::Code { code: 1 } => Ok(false),
+            Exit::Code { .. } | Exit::Signal { .. } | Exit::TimedOut | Exit::NotStarted => {
+                Err(failed(&command, &output))
+            }
+        }
+    }
+
     fn commits_between(&self, base: Option<&str>, tip: &str) -> Result<Vec<String>, GitError> {
         let mut command = owned(&["rev-list", tip]);
         command.extend(base.map(|base| format!("^{base}")));
@@ -139,8 +154,9 @@ impl Git {
     }
 
     /// Puts the user's uncommitted changes, staged, unstaged and untracked, under `reference` in the
-    /// shape of a stash, and makes the work tree clean. `None` if it was clean, `keep` apart.
-    pub fn set_aside(&self, reference: &str, keep: &[&str]) -> Result<Option<String>, GitError> {
+    /// shape of a stash; nothing else changes. `None` if there are none, `keep` apart. The work tree
+    /// is then made clean by [`Git::reset_hard`], once it is written down where they are.
+    pub fn keep_changes(&self, reference: &str, keep: &[&str]) -> Result<Option<String>, GitError> {
         let status = without(self.status()?, keep);
         if status.is_clean() {
             return Ok(None);
@@ -157,7 +173,6 @@ impl Git {
         };
         let commit = self.stash_commit(&base, &status, keep)?;
         self.run(&["update-ref", reference, &commit])?;
-        self.reset_hard(head.as_deref(), keep)?;
         Ok(Some(commit))
     }
 
@@ -188,6 +203,17 @@ impl Git {
             parents.push(self.commit_tree(&untracked, &[], "wiggum: untracked files")?);
         }
         self.commit_tree(&files, &parents, "wiggum: changes set aside")
+    }
+
+    /// Do two commits made by [`Git::keep_changes`] hold the same changes?
+    pub fn same_changes(&self, one: &str, other: &str) -> Result<bool, GitError> {
+        for part in ["", "^2", "^3"] {
+            let tree = |commit: &str| self.resolve(&format!("{commit}{part}^{{tree}}"));
+            if tree(one)? != tree(other)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Brings changes back that were set aside; the work tree must be clean, `keep` apart. The

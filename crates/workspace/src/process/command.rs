@@ -77,6 +77,11 @@ impl CommandLine {
 
     /// Where the program is: by its path relative to `cwd`, or in `PATH`.
     pub fn resolve(&self, cwd: &Path) -> Result<PathBuf, NotFound> {
+        self.resolve_in(cwd, &std::env::var_os("PATH").unwrap_or_default())
+    }
+
+    /// The same with another `PATH`.
+    pub(super) fn resolve_in(&self, cwd: &Path, path: &OsStr) -> Result<PathBuf, NotFound> {
         let program = Path::new(&self.program);
         if program.components().count() > 1 || program.is_absolute() {
             let path = cwd.join(program);
@@ -86,8 +91,7 @@ impl CommandLine {
                 Executable::Missing => Err(NotFound::Missing { path }),
             };
         }
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&path)
+        std::env::split_paths(path)
             .map(|directory| cwd.join(directory).join(program))
             .find(|candidate| executable(candidate) == Executable::Yes)
             .ok_or_else(|| NotFound::InPath { program: self.program.to_string_lossy().into_owned() })

@@ -7,8 +7,6 @@ use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::process::Command;
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
@@ -17,7 +15,7 @@ use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, getpgrp, getpid,
     getrlimit, getsid, kill_process_group, pidfd_open, pidfd_send_signal, set_child_subreaper, setrlimit,
-    setsid, waitid, waitpid,
+    waitid, waitpid,
 };
 
 use super::registry::{self, Live, Token};
@@ -35,25 +33,26 @@ pub(super) fn adopt_orphans() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
 }
 
-/// Own session, and the token in a place that is inherited whatever a descendant does: the soft
-/// limit on uninterrupted real-time CPU. It is in microseconds, so our values mean 90 000 years,
-/// and it applies to real-time scheduled processes only. The hard limit stays as it is.
-pub(super) fn prepare(command: &mut Command, token: Token) {
+/// Starts a program with the token in a place that is inherited whatever a descendant does: the
+/// soft limit on uninterrupted real-time CPU. It is in microseconds, so our values mean 90 000
+/// years, and it applies to real-time scheduled processes only. The hard limit stays as it is.
+///
+/// The limit is ours for the moment of the start, since a program started by `vfork` cannot set it
+/// for itself. Nobody else is started meanwhile: the registry is locked.
+pub(super) fn with_token<T>(token: Token, start: impl FnOnce() -> T) -> T {
     static ADOPT: Once = Once::new();
     // A kernel that refuses is older than any we run on; `adopt_orphans` reports it.
     ADOPT.call_once(|| drop(adopt_orphans()));
 
-    let hard = getrlimit(Resource::Rttime).maximum;
-    let limit = Rlimit { current: Some(token.number()), maximum: hard };
-    let prepare = move || {
-        setsid()?;
-        // Refused under a lower hard limit: descendants are then told apart by session only.
-        let _unmarked = setrlimit(Resource::Rttime, limit);
-        Ok(())
-    };
-    // SAFETY: between fork and exec only async-signal-safe calls are allowed. The closure makes two
-    // raw system calls on values it owns; it neither allocates nor locks.
-    unsafe { command.pre_exec(prepare) };
+    let ours = getrlimit(Resource::Rttime);
+    // Refused under a lower hard limit: descendants are then told apart by session only.
+    let marked = setrlimit(Resource::Rttime, Rlimit { current: Some(token.number()), ..ours });
+    let result = start();
+    if marked.is_ok() {
+        // What was allowed a moment ago still is.
+        let _restored = setrlimit(Resource::Rttime, ours);
+    }
+    result
 }
 
 /// Something that becomes readable when the process has ended.
@@ -164,9 +163,13 @@ fn wait_until_dead(processes: &[Found], patience: Duration) {
     }
 }
 
-/// Only our own children can be reaped; for others this does nothing.
+/// Only our own children can be reaped; for others this does nothing. A program's main process is
+/// left to its supervisor, which wants to know how it ended.
 fn reap(pid: Pid) {
-    let _status = waitpid(Some(pid), WaitOptions::NOHANG);
+    let live = registry::lock();
+    if live.iter().all(|live| live.main != Some(pid.as_raw_nonzero().get())) {
+        let _status = waitpid(Some(pid), WaitOptions::NOHANG);
+    }
 }
 
 /// The descendants of ours that this program left behind, those of other live programs excepted.

@@ -27,6 +27,12 @@ mod system;
 #[path = "portable.rs"]
 mod system;
 
+#[cfg(target_os = "linux")]
+mod spawn;
+#[cfg(not(target_os = "linux"))]
+#[path = "fork.rs"]
+mod spawn;
+
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -166,18 +172,20 @@ impl Running {
         self.pid
     }
 
-    /// Asks for its end and returns at once. The first request counts; one that comes after the
-    /// program has ended changes nothing.
+    /// Asks for its end and returns at once. The reason of the first request counts; a later one can
+    /// only shorten the grace. After the program has ended none changes anything.
     pub fn stop(&self, why: Stop, grace: Grace) {
         {
             let mut request = self.request.lock().unwrap_or_else(PoisonError::into_inner);
-            if request.is_some() {
+            let first = *request;
+            let shorter = |first: &StopRequest| grace.int < first.grace.int || grace.term < first.grace.term;
+            if first.as_ref().is_some_and(|first| !shorter(first)) {
                 return;
             }
-            *request = Some(StopRequest { why, grace });
+            *request = Some(StopRequest { why: first.map_or(why, |first| first.why), grace });
         }
-        // A failure means that the supervisor is gone: there is nothing left to stop. One byte
-        // into an empty pipe cannot block.
+        // A failure means that the supervisor is gone: there is nothing left to stop. So few bytes
+        // as there can be ever shorter graces cannot fill the pipe and block.
         drop((&self.wake).write_all(&[1]));
     }
 }

@@ -2,25 +2,14 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
-use std::process::Command;
 use std::thread;
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, setsid, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use super::registry::Token;
 
 pub(super) fn adopt_orphans() -> io::Result<()> {
     Ok(())
-}
-
-pub(super) fn prepare(command: &mut Command, _token: Token) {
-    let prepare = || {
-        setsid()?;
-        Ok(())
-    };
-    // SAFETY: between fork and exec only async-signal-safe calls are allowed, and `setsid` is one.
-    unsafe { command.pre_exec(prepare) };
 }
 
 /// Something that becomes readable when the process has ended.

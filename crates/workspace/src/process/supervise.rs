@@ -4,18 +4,20 @@
 //! a stop request, the end of a grace period. So nothing is polled by sleeping, no thread blocks on
 //! a pipe, and a program that never reads its input or floods its output harms nobody.
 
+use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, waitpid};
 use wiggum_core::event::Exit;
 
 use super::registry::{self, Live, Survivors, Token};
-use super::{Ended, GIT_LOCATION, Grace, Input, Launch, LaunchError, Stop, Stream, system};
+use super::spawn::{Spawned, spawn};
+use super::{Ended, Grace, Input, Launch, LaunchError, Stop, Stream, system};
 
 /// As much as a pipe holds.
 const CHUNK: usize = 64 * 1024;
@@ -27,7 +29,6 @@ pub(super) struct StopRequest {
 }
 
 pub(super) struct Supervisor {
-    child: Child,
     main: Pid,
     token: Token,
     survivors: Survivors,
@@ -35,14 +36,14 @@ pub(super) struct Supervisor {
     /// Becomes readable when the program has ended.
     exit: OwnedFd,
     stdin: Option<Feed>,
-    stdout: Option<ChildStdout>,
-    stderr: Option<ChildStderr>,
+    stdout: Option<File>,
+    stderr: Option<File>,
     control: Option<Control>,
     stopping: Stopping,
 }
 
 struct Feed {
-    pipe: ChildStdin,
+    pipe: File,
     bytes: Vec<u8>,
     written: usize,
 }
@@ -67,25 +68,22 @@ impl Supervisor {
         let cwd = launch.cwd.clone();
         let token = Token::new(launch.marker.as_ref(), survivors);
         let started = Instant::now();
-        let (mut child, main) = {
+        let Spawned { main, stdin, stdout, stderr } = {
             let mut live = registry::lock();
-            let child = command(&launch, token).spawn().map_err(|source| LaunchError::Spawn {
+            let spawned = spawn(&launch, token).map_err(|source| LaunchError::Spawn {
                 command: shown.clone(),
                 cwd,
                 source,
             })?;
-            let main = pid_of(&child);
-            live.push(Live { main: Some(main.as_raw_nonzero().get()), token });
-            (child, main)
+            live.push(Live { main: Some(spawned.main.as_raw_nonzero().get()), token });
+            spawned
         };
-        let stdin = child.stdin.take();
-        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let exit = set_nonblocking(stdin.as_ref(), stdout.as_ref(), stderr.as_ref())
+        let exit = set_nonblocking([stdin.as_ref(), Some(&stdout), Some(&stderr)])
             .and_then(|()| system::exit_signal(main));
         let exit = match exit {
             Ok(exit) => exit,
             Err(source) => {
-                abandon(&mut child, main, token);
+                abandon(main, token);
                 return Err(LaunchError::Supervise { command: shown, source });
             }
         };
@@ -94,15 +92,14 @@ impl Supervisor {
             Input::Bytes(bytes) => Some(bytes),
         });
         Ok(Self {
-            child,
             main,
             token,
             survivors,
             started,
             exit,
             stdin: stdin.map(|(pipe, bytes)| Feed { pipe, bytes, written: 0 }),
-            stdout,
-            stderr,
+            stdout: Some(stdout),
+            stderr: Some(stderr),
             control: None,
             stopping: Stopping::No,
         })
@@ -114,11 +111,11 @@ impl Supervisor {
     }
 
     pub(super) fn pid(&self) -> u32 {
-        self.child.id()
+        self.main.as_raw_nonzero().get().unsigned_abs()
     }
 
-    pub(super) fn abandon(mut self) {
-        abandon(&mut self.child, self.main, self.token);
+    pub(super) fn abandon(self) {
+        abandon(self.main, self.token);
     }
 
     pub(super) fn supervise(mut self, output: &mut dyn FnMut(Stream, &[u8])) -> Ended {
@@ -201,13 +198,27 @@ impl Supervisor {
     }
 
     fn begin_stop(&mut self) {
-        let Some(control) = self.control.take() else { return };
+        let Some(control) = &mut self.control else { return };
         let request = *control.request.lock().unwrap_or_else(PoisonError::into_inner);
-        // Without a request the handle was dropped: nobody can ask any more.
-        if let Some(request) = request {
-            self.signal(Signal::INT);
-            self.stopping = Stopping::Interrupted { request, until: Instant::now() + request.grace.int };
+        // At its end the handle was dropped: nobody can ask any more.
+        if !matches!(control.wake.read(&mut [0; 16]), Ok(1..)) {
+            self.control = None;
         }
+        let Some(request) = request else { return };
+        let now = Instant::now();
+        self.stopping = match self.stopping {
+            Stopping::No => {
+                self.signal(Signal::INT);
+                Stopping::Interrupted { request, until: now + request.grace.int }
+            }
+            Stopping::Interrupted { until, .. } => {
+                Stopping::Interrupted { request, until: until.min(now + request.grace.int) }
+            }
+            Stopping::Terminated { until, .. } => {
+                Stopping::Terminated { request, until: until.min(now + request.grace.term) }
+            }
+            Stopping::Killed { request } => Stopping::Killed { request },
+        };
     }
 
     fn go_on_stopping(&mut self) {
@@ -235,32 +246,30 @@ impl Supervisor {
         let _gone = kill_process_group(self.main, signal);
     }
 
-    fn reap(&mut self) -> io::Result<ExitStatus> {
+    /// How the program ended; `None` if somebody else in this process reaped it.
+    fn reap(&mut self) -> Option<WaitStatus> {
         let mut live = registry::lock();
-        let status = self.child.wait();
+        let status = wait_for(self.main);
         for entry in live.iter_mut().filter(|entry| entry.token == self.token) {
             entry.main = None;
         }
         status
     }
 
-    fn exit_of(&self, status: io::Result<ExitStatus>) -> Exit {
-        use std::os::unix::process::ExitStatusExt;
+    fn exit_of(&self, status: Option<WaitStatus>) -> Exit {
         let why = match self.stopping {
             Stopping::No => None,
             Stopping::Interrupted { request, .. }
             | Stopping::Terminated { request, .. }
             | Stopping::Killed { request } => Some(request.why),
         };
-        match (why, status) {
-            (Some(Stop::TimedOut), _) => Exit::TimedOut,
-            (Some(Stop::Asked) | None, Ok(status)) => match (status.code(), status.signal()) {
-                (Some(code), _) => Exit::Code { code },
-                (None, Some(signal)) => Exit::Signal { signal },
-                (None, None) => Exit::Code { code: -1 },
-            },
-            // Somebody else in this process reaped our child; how it ended is not known.
-            (Some(Stop::Asked) | None, Err(_)) => Exit::Code { code: -1 },
+        let (code, signal) =
+            status.map_or((None, None), |status| (status.exit_status(), status.terminating_signal()));
+        match (why, code, signal) {
+            (Some(Stop::TimedOut), _, _) => Exit::TimedOut,
+            (Some(Stop::Asked) | None, Some(code), _) => Exit::Code { code },
+            (Some(Stop::Asked) | None, None, Some(signal)) => Exit::Signal { signal },
+            (Some(Stop::Asked) | None, None, None) => Exit::Code { code: -1 },
         }
     }
 }
@@ -273,54 +282,30 @@ struct Ready {
     control: bool,
 }
 
-fn command(launch: &Launch, token: Token) -> Command {
-    #[expect(clippy::disallowed_methods, reason = "this is the door")]
-    let mut command = Command::new(&launch.command.program);
-    command.args(&launch.command.args).current_dir(&launch.cwd);
-    for name in GIT_LOCATION {
-        command.env_remove(name);
-    }
-    for name in &launch.env_remove {
-        command.env_remove(name);
-    }
-    command.envs(launch.env.iter().map(|(name, value)| (name, value)));
-    if let Some((name, value)) = &launch.marker {
-        command.env(name, value);
-    }
-    let stdin = match &launch.stdin {
-        Input::Nothing => Stdio::null(),
-        Input::Bytes(_) => Stdio::piped(),
-    };
-    command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
-    system::prepare(&mut command, token);
-    command
-}
-
-fn pid_of(child: &Child) -> Pid {
-    let raw = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    // The kernel hands out positive numbers that fit into its own `pid_t`.
-    raw.expect("a process number is positive")
-}
-
-fn set_nonblocking(
-    stdin: Option<&ChildStdin>,
-    stdout: Option<&ChildStdout>,
-    stderr: Option<&ChildStderr>,
-) -> io::Result<()> {
-    let all = [stdin.map(AsFd::as_fd), stdout.map(AsFd::as_fd), stderr.map(AsFd::as_fd)];
-    for fd in all.into_iter().flatten() {
-        let flags = rustix::fs::fcntl_getfl(fd)?;
-        rustix::fs::fcntl_setfl(fd, flags | rustix::fs::OFlags::NONBLOCK)?;
+fn set_nonblocking(pipes: [Option<&File>; 3]) -> io::Result<()> {
+    for pipe in pipes.into_iter().flatten() {
+        let flags = rustix::fs::fcntl_getfl(pipe)?;
+        rustix::fs::fcntl_setfl(pipe, flags | rustix::fs::OFlags::NONBLOCK)?;
     }
     Ok(())
 }
 
 /// Ends a program that cannot be supervised.
-fn abandon(child: &mut Child, main: Pid, token: Token) {
+fn abandon(main: Pid, token: Token) {
     let _gone = kill_process_group(main, Signal::KILL);
-    drop(child.wait());
+    wait_for(main);
     system::end_survivors(main, token);
     registry::remove(token);
+}
+
+fn wait_for(main: Pid) -> Option<WaitStatus> {
+    loop {
+        match waitpid(Some(main), WaitOptions::empty()) {
+            Ok(ended) => return ended.map(|(_, status)| status),
+            Err(Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    }
 }
 
 /// Reads once and reports whether there may be more; the pipe is closed at its end.

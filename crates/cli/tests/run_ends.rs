@@ -1,0 +1,325 @@
+//! How runs end, and what is refused before one starts.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test may fail here")]
+
+mod support;
+
+use support::{Sandbox, WORKER, prd, prd_of, story};
+use wiggum_core::event::{EndReason, Event, Request};
+
+fn ended(sandbox: &Sandbox) -> EndReason {
+    let reasons = sandbox.events().into_iter().filter_map(|event| match event {
+        Event::RunEnded { reason, .. } => Some(reason),
+        _ => None,
+    });
+    reasons.last().unwrap()
+}
+
+#[test]
+fn the_iteration_limit_ends_with_3_and_says_so() {
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    sandbox.run(WORKER, &["--verify", "true", "--max-iterations", "1"]).exits(3).says("iteration limit");
+    assert_eq!(ended(&sandbox), EndReason::MaxIterations);
+}
+
+#[test]
+fn completion_in_the_last_iteration_is_completion() {
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    sandbox.run(WORKER, &["--verify", "true", "--max-iterations", "2"]).exits(0);
+    assert_eq!(ended(&sandbox), EndReason::GoalAchieved);
+}
+
+#[test]
+fn a_limit_of_nothing_is_no_limit() {
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    sandbox.run(WORKER, &["--verify", "true", "--max-iterations", "0"]).exits(0);
+}
+
+#[test]
+fn the_time_limit_ends_with_5_and_takes_the_agent_along() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.run("echo half > half.txt; sleep 1000", &["--max-duration", "300ms"]).exits(5);
+    assert_eq!(ended(&sandbox), EndReason::MaxDuration);
+    // An interruption costs no attempt, and the work is under a ref.
+    assert_eq!(sandbox.state().task(&"A".into()).unwrap().attempts, 0);
+    sandbox.assert_clean();
+}
+
+#[test]
+fn an_agent_over_its_time_has_failed() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let agent = r#"keep_prompt; [ "$WIGGUM_ATTEMPT" = 1 ] && sleep 1000; touch a.txt; claim"#;
+    sandbox.run(agent, &["--verify", "true", "--agent-timeout", "200ms"]).exits(0);
+    assert!(sandbox.prompt("A", 2).contains("stopped after"), "{}", sandbox.prompt("A", 2));
+    assert_eq!(sandbox.worked_on(), ["A", "A"]);
+}
+
+#[test]
+fn a_check_over_its_time_is_no_evidence() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write("wiggum.toml", "[checks]\ntimeout = \"200ms\"\n");
+    sandbox.run(WORKER, &["--verify", "sleep 1000", "--max-iterations", "1"]).exits(3).says("timed out");
+}
+
+#[test]
+fn iterations_without_progress_end_with_7() {
+    let sandbox = Sandbox::with_tasks(&["A", "B", "C", "D"]);
+    sandbox.run("echo thinking", &["--verify", "true"]).exits(7);
+    assert_eq!(ended(&sandbox), EndReason::NoProgress);
+    assert_eq!(sandbox.worked_on().len(), 3);
+}
+
+#[test]
+fn different_errors_in_a_row_end_with_7() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let agent = r#"case $WIGGUM_ATTEMPT in 1) echo no such file >&2;; 2) echo connection refused >&2;; *) echo segfault >&2;; esac
+        echo "$WIGGUM_ATTEMPT" > half.txt; exit 1"#;
+    sandbox.run(agent, &["--verify", "true"]).exits(7);
+    assert_eq!(ended(&sandbox), EndReason::ConsecutiveErrors);
+}
+
+#[test]
+fn the_same_error_three_times_becomes_a_question() {
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    let agent = format!(
+        r#"if [ "$WIGGUM_TASK_ID" = A ]; then echo "$WIGGUM_ATTEMPT" > half.txt; echo "cannot reach 10.0.0.$WIGGUM_ATTEMPT" >&2; exit 1; fi
+        {WORKER}"#
+    );
+    sandbox.run(&agent, &["--verify", "true"]).exits(6).says("q1");
+    assert_eq!(sandbox.worked_on(), ["A", "A", "A", "B"]);
+    assert_eq!(sandbox.state_of("A"), "parked");
+    assert_eq!(sandbox.changed_in("HEAD"), ["B.txt", "PRD.json"]);
+}
+
+#[test]
+fn a_failed_task_blocks_only_what_waits_on_it() {
+    let sandbox = Sandbox::new();
+    let after_a = r#", "depends_on": ["A"]"#;
+    sandbox.write("PRD.json", &prd_of(&[story("A", ""), story("B", after_a), story("C", "")]));
+    sandbox.commit_all("backlog");
+    let verify = "test $WIGGUM_TASK_ID != A";
+    sandbox
+        .run(WORKER, &["--verify", verify, "--max-retries", "1"])
+        .exits(6)
+        .never_says("All tasks complete")
+        .says("waits on A (failed)");
+    assert_eq!(sandbox.worked_on(), ["A", "A", "C"]);
+}
+
+#[test]
+fn a_skipped_dependency_is_explained_and_never_all_complete() {
+    let sandbox = Sandbox::new();
+    let a = story("A", r#", "skipped": true"#);
+    sandbox.write("PRD.json", &prd_of(&[a, story("B", r#", "depends_on": ["A"]"#)]));
+    sandbox.commit_all("backlog");
+    sandbox
+        .run(WORKER, &["--verify", "true"])
+        .exits(6)
+        .never_says("All tasks complete")
+        .says("waits on A (skipped)")
+        .says("B waits on A, which was skipped");
+    assert!(sandbox.worked_on().is_empty());
+}
+
+#[test]
+fn done_and_skipped_is_not_all_complete_but_nothing_left() {
+    let sandbox = Sandbox::new();
+    sandbox.write("PRD.json", &prd_of(&[story("A", r#", "skipped": true"#), story("B", "")]));
+    sandbox.commit_all("backlog");
+    sandbox.run(WORKER, &["--verify", "true"]).exits(0).never_says("All tasks complete").says("1 skipped");
+}
+
+#[test]
+fn a_request_to_stop_ends_with_8_and_the_next_run_goes_on() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.make_pipe("ready");
+    let started = sandbox.start("echo half > half.txt; hang", &[]);
+    sandbox.wait_ready();
+    sandbox.ask(&Request::Stop);
+    started.finish().exits(8);
+    assert_eq!(ended(&sandbox), EndReason::ExplicitStop);
+    sandbox.assert_clean();
+    sandbox.run(WORKER, &["--verify", "true"]).exits(0);
+}
+
+#[test]
+fn an_empty_or_finished_backlog_is_success() {
+    let sandbox = Sandbox::new();
+    sandbox.write("PRD.json", &prd(&[]));
+    sandbox.run(WORKER, &[]).exits(0).says("no tasks");
+    sandbox.write("PRD.json", &prd(&["A"]).replace("false", "true"));
+    sandbox.run(WORKER, &[]).exits(0);
+    assert!(sandbox.worked_on().is_empty());
+}
+
+#[test]
+fn a_missing_agent_or_check_is_said_before_anything_starts() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let run = |args: &[&str]| {
+        let mut all = vec!["run", "--headless"];
+        all.extend(args);
+        sandbox.wiggum(&all)
+    };
+    run(&["--agent-command", "no-such-agent --yes"]).complains(2, &["no-such-agent", "hint:"]);
+    run(&["--agent-command", "./no-such-agent"]).complains(2, &["no-such-agent", "hint:"]);
+    run(&["--agent-command", "sh -c 'unclosed"]).complains(2, &["never closed"]);
+    run(&[]).complains(2, &["no agent", "hint:", "--agent-command"]);
+    run(&["--agent-command", "true", "--verify", "no-such-check"]).complains(2, &["no-such-check"]);
+    run(&["--agent-command", "true", "--prompt", "nowhere.md"]).complains(2, &["nowhere.md", "hint:"]);
+    run(&["--agent-command", "true", "--max-duration", "soon"]).complains(2, &["--max-duration", "soon"]);
+    run(&["--agent-command", "true", "nowhere.json"]).complains(2, &["nowhere.json", "hint:"]);
+    assert!(!sandbox.exists(".wiggum/wiggum.db"));
+    sandbox.assert_clean();
+}
+
+#[test]
+fn everything_wrong_with_a_backlog_is_reported_at_once_with_its_line() {
+    let sandbox = Sandbox::new();
+    let stories = [
+        story("A", r#", "depends_on": ["B"]"#),
+        story("B", r#", "depends_on": ["A"]"#),
+        story("C", r#", "depends_on": ["X"]"#),
+        story("D", ""),
+        story("D", ""),
+    ];
+    sandbox.write("PRD.json", &prd_of(&stories));
+    sandbox.run(WORKER, &[]).complains(2, &["PRD.json:4", "PRD.json:6", "`X`", "PRD.json:8", "`D`", "hint:"]);
+    assert!(!sandbox.exists("A.txt"));
+}
+
+#[test]
+fn work_of_a_kind_that_is_not_there_yet_is_refused() {
+    let sandbox = Sandbox::new();
+    let task = r#"[{"id":"A","description":"a","status":"pending","role":"security_gate"}]"#;
+    sandbox.write("tasks.json", task);
+    sandbox.run(WORKER, &[]).complains(2, &["tasks.json:1", "`A`", "hint:"]);
+}
+
+#[test]
+fn no_backlog_is_a_usage_error() {
+    let sandbox = Sandbox::new();
+    sandbox.run(WORKER, &[]).complains(2, &["no backlog", "hint:", "PRD.json"]);
+    assert!(!sandbox.exists(".wiggum"));
+}
+
+#[test]
+fn a_wrong_configuration_is_a_usage_error_with_its_line() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write("wiggum.toml", "name = \"x\"\n\n[limits]\niteratoins = 3\nduration = \"soon\"\n");
+    sandbox.run(WORKER, &[]).complains(2, &["wiggum.toml:4", "iteratoins", "wiggum.toml:5", "hint:"]);
+    sandbox.write("wiggum.toml", "name = \"x\n");
+    sandbox.run(WORKER, &[]).complains(2, &["wiggum.toml:1"]);
+    sandbox.write("wiggum.toml", "[protect]\npaths = [\"a[\"]\n");
+    sandbox.run(WORKER, &[]).complains(2, &["a["]);
+    assert!(!sandbox.exists("A.txt"));
+}
+
+#[test]
+fn outside_a_repository_it_works_without_commits_and_says_so() {
+    let sandbox = Sandbox::plain();
+    sandbox.write("PRD.json", &prd(&["A", "B"]));
+    let agent = r#"keep_prompt; echo "$WIGGUM_ATTEMPT" >> "$WIGGUM_TASK_ID.txt"; claim"#;
+    let verify = r#"test "$WIGGUM_TASK_ID" = B || grep -q 2 A.txt"#;
+    sandbox.run(agent, &["--verify", verify]).exits(0).says("not a git repository");
+    assert_eq!(sandbox.read("A.txt"), "1\n2\n");
+    assert_eq!(sandbox.read("PRD.json").matches("\"passes\": true").count(), 2);
+}
+
+#[test]
+fn outside_a_repository_no_progress_is_noticed_too() {
+    let sandbox = Sandbox::plain();
+    sandbox.write("PRD.json", &prd(&["A", "B", "C", "D"]));
+    sandbox.run("echo thinking", &["--verify", "true"]).exits(7);
+    assert_eq!(ended(&sandbox), EndReason::NoProgress);
+}
+
+#[test]
+fn a_branch_without_commits_is_fine() {
+    let sandbox = Sandbox::unborn();
+    sandbox.write("PRD.json", &prd(&["A", "B"]));
+    let agent = r#"echo "$WIGGUM_ATTEMPT" > "$WIGGUM_TASK_ID.txt"; claim"#;
+    let verify = r#"test "$WIGGUM_TASK_ID" = B || grep -q 2 A.txt"#;
+    sandbox.run(agent, &["--verify", verify]).exits(0);
+    assert_eq!(sandbox.subjects(), ["A: Do A", "B: Do B"]);
+    assert_eq!(sandbox.changed_in("HEAD"), ["B.txt"]);
+    assert_eq!(sandbox.dirt(), "?? PRD.json");
+}
+
+#[test]
+fn a_branch_without_commits_survives_a_failed_task_and_ctrl_c() {
+    let sandbox = Sandbox::unborn();
+    sandbox.write("PRD.json", &prd(&["A", "B"]));
+    sandbox.make_pipe("ready");
+    let started = sandbox.start("echo half > half.txt; hang", &[]);
+    sandbox.wait_ready();
+    started.signal("INT");
+    started.finish().exits(130);
+    assert_eq!(sandbox.dirt(), "?? PRD.json");
+    let verify = "test $WIGGUM_TASK_ID = B";
+    sandbox.run(WORKER, &["--verify", verify, "--max-retries", "0"]).exits(6);
+    assert_eq!(sandbox.subjects(), ["B: Do B"]);
+    assert_eq!(sandbox.changed_in("HEAD"), ["B.txt"]);
+}
+
+#[test]
+fn a_detached_head_stays_detached() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.git(&["checkout", "-q", "--detach"]);
+    sandbox.run(WORKER, &["--verify", "true"]).exits(0);
+    assert_eq!(sandbox.git(&["log", "-1", "--format=%s"]), "A: Do A");
+    assert_eq!(sandbox.git(&["log", "-1", "--format=%s", "main"]), "backlog");
+    assert_eq!(sandbox.git(&["rev-parse", "--abbrev-ref", "HEAD"]), "HEAD");
+}
+
+#[test]
+fn from_a_subdirectory_the_whole_repository_is_meant() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write("sub/x", "x\n");
+    sandbox.commit_all("sub");
+    let command = sandbox.agent(WORKER);
+    let args = ["run", "--headless", "--agent-command", &command, "--verify", "test -f A.txt"];
+    sandbox.wiggum_in(&sandbox.root.join("sub"), &args).exits(0);
+    assert_eq!(sandbox.changed_in("HEAD"), ["A.txt", "PRD.json"]);
+    assert!(sandbox.exists(".wiggum") && !sandbox.exists("sub/.wiggum"));
+}
+
+#[test]
+fn a_backlog_in_a_subdirectory_is_committed_there() {
+    let sandbox = Sandbox::new();
+    sandbox.write("plans/PRD.json", &prd(&["A"]));
+    sandbox.commit_all("backlog");
+    let command = sandbox.agent(WORKER);
+    let args = ["run", "PRD.json", "--headless", "--agent-command", &command, "--verify", "true"];
+    sandbox.wiggum_in(&sandbox.root.join("plans"), &args).exits(0);
+    assert_eq!(sandbox.changed_in("HEAD"), ["A.txt", "plans/PRD.json"]);
+    sandbox.assert_clean();
+}
+
+#[test]
+fn backlog_and_prompt_may_lie_elsewhere() {
+    let sandbox = Sandbox::new();
+    std::fs::write(sandbox.base().join("PRD.json"), prd(&["A"])).unwrap();
+    std::fs::write(sandbox.base().join("words.md"), "Special words.\n").unwrap();
+    let agent = format!("keep_prompt\n{WORKER}");
+    let args = ["--verify", "true", "--prompt", "../words.md", "../PRD.json"];
+    sandbox.run(&agent, &args).exits(0);
+    assert!(sandbox.prompt("A", 1).starts_with("Special words."));
+    assert!(sandbox.note("PRD.json").contains("true"));
+    assert_eq!(sandbox.changed_in("HEAD"), ["A.txt"]);
+    sandbox.assert_clean();
+}
+
+#[test]
+fn a_linked_work_tree_has_its_own_loop() {
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    let tree = sandbox.base().join("tree");
+    sandbox.git(&["worktree", "add", "-q", "-b", "side", tree.to_str().unwrap()]);
+    let command = sandbox.agent("rm -f .git-nothing; echo x > \"$WIGGUM_TASK_ID.txt\"; claim");
+    let args = ["run", "--headless", "--agent-command", &command, "--verify", "true"];
+    sandbox.wiggum_in(&tree, &args).exits(0);
+    assert_eq!(sandbox.git(&["log", "-1", "--format=%s", "side"]), "B: Do B");
+    assert_eq!(sandbox.git(&["log", "-1", "--format=%s", "main"]), "backlog");
+    assert_eq!(sandbox.git_in(&tree, &["status", "--porcelain"]), "");
+    assert!(tree.join(".wiggum").exists() && !sandbox.exists(".wiggum"));
+    sandbox.assert_clean();
+}

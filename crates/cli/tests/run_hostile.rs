@@ -1,0 +1,350 @@
+//! Agents that do what they should not: to git, to the backlog, to the checks, to our state.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test may fail here")]
+
+mod support;
+
+use support::{Sandbox, WORKER, prd, story};
+use wiggum_core::event::{Answer, Event, FlagKind, Request};
+use wiggum_core::ids::QuestionId;
+
+/// Does the task, and before that something it should not.
+fn worker_that(does: &str) -> String {
+    format!("{does}\n{WORKER}")
+}
+
+/// Two tasks by such an agent: both complete, in one commit each, on the branch the user was on.
+fn completes_all_the_same(does: &str) -> Sandbox {
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    let verify = "test -f $WIGGUM_TASK_ID.txt";
+    sandbox.run(&worker_that(does), &["--verify", verify]).exits(0);
+    assert_eq!(sandbox.subjects(), ["first", "backlog", "A: Do A", "B: Do B"], "{does}");
+    assert_eq!(sandbox.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
+    assert_eq!(sandbox.read("PRD.json").matches("\"passes\": true").count(), 2);
+    sandbox.assert_clean();
+    sandbox
+}
+
+const COMMIT: &str = "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m own";
+
+#[test]
+fn an_agents_own_commits_become_part_of_the_tasks() {
+    let does = format!("echo own > own-$WIGGUM_TASK_ID.txt; git add -A; {COMMIT}");
+    let sandbox = completes_all_the_same(&does);
+    assert_eq!(sandbox.changed_in("HEAD"), ["B.txt", "PRD.json", "own-B.txt"]);
+    assert!(sandbox.has_flag(FlagKind::AgentCommitted));
+}
+
+#[test]
+fn a_branch_it_switched_to_is_left() {
+    let sandbox = completes_all_the_same(&format!("git checkout -q -b mine-$WIGGUM_TASK_ID; {COMMIT}"));
+    assert!(sandbox.has_flag(FlagKind::BranchSwitched));
+    // The branch itself is not ours to delete.
+    assert!(sandbox.git(&["branch", "--list", "mine-A"]).contains("mine-A"));
+}
+
+#[test]
+fn a_detached_head_is_put_back() {
+    let sandbox = completes_all_the_same(&format!("git checkout -q --detach; {COMMIT}"));
+    assert!(sandbox.has_flag(FlagKind::BranchSwitched));
+}
+
+#[test]
+fn history_it_threw_away_is_put_back() {
+    let sandbox = completes_all_the_same("git reset -q --hard HEAD~1");
+    assert!(sandbox.has_flag(FlagKind::BranchSwitched));
+    // What A did is still there, though the agent of B undid it.
+    assert_eq!(sandbox.read("A.txt"), "A\n");
+    assert_eq!(sandbox.changed_in("HEAD"), ["B.txt", "PRD.json"]);
+}
+
+#[test]
+fn a_branch_it_deleted_is_there_again() {
+    completes_all_the_same("git checkout -q --detach; git branch -q -D main");
+}
+
+#[test]
+fn a_merge_it_left_half_done_is_given_up() {
+    let does = r#"git checkout -q -b side; echo side > README; git -c user.name=a -c user.email=a@b commit -qam side
+        git checkout -q main; echo other > README; git -c user.name=a -c user.email=a@b commit -qam other
+        git -c user.name=a -c user.email=a@b merge -q side; git checkout -q --ours README; git branch -q -D side"#;
+    let sandbox = completes_all_the_same(does);
+    assert!(!sandbox.exists(".git/MERGE_HEAD"));
+}
+
+#[test]
+fn what_it_stashed_is_no_harm() {
+    completes_all_the_same("echo x > README; git -c user.name=a -c user.email=a@b stash -q");
+}
+
+#[test]
+fn a_deleted_index_is_made_anew() {
+    completes_all_the_same("rm -f .git/index");
+}
+
+#[test]
+fn the_lock_of_a_git_it_killed_is_removed() {
+    completes_all_the_same("touch .git/index.lock .git/HEAD.lock .git/refs/heads/main.lock");
+}
+
+#[test]
+fn a_file_mode_or_link_it_made_is_work_like_any_other() {
+    let sandbox = completes_all_the_same("chmod +x README; ln -sf README link");
+    assert!(sandbox.changed_in("HEAD~1").contains(&"link".to_owned()));
+}
+
+#[test]
+fn a_repository_inside_the_repository_is_no_obstacle() {
+    let does = "git init -q inner; cd inner; echo x > x; git add x; \
+                git -c user.name=a -c user.email=a@b commit -qm inner; cd ..";
+    completes_all_the_same(&format!("test -d inner || {{ {does}; }}"));
+}
+
+#[test]
+fn state_that_it_deleted_is_restored() {
+    let sandbox = completes_all_the_same("git clean -q -fdx");
+    assert!(sandbox.has_flag(FlagKind::StateTouched));
+    assert!(sandbox.exists(".wiggum/wiggum.db"));
+}
+
+#[test]
+fn an_untracked_set_up_that_it_deleted_is_restored() {
+    let sandbox = Sandbox::new();
+    sandbox.write("PRD.json", &prd(&["A", "B"]));
+    sandbox.write("PROMPT.md", "Do it.\n");
+    sandbox.write("wiggum.toml", "[limits]\niterations = 7\n");
+    sandbox.run(&worker_that("git clean -q -fdx"), &["--verify", "true"]).exits(0);
+    assert_eq!(sandbox.subjects(), ["first", "A: Do A", "B: Do B"]);
+    assert_eq!(sandbox.read("PROMPT.md"), "Do it.\n");
+    assert_eq!(sandbox.read("wiggum.toml"), "[limits]\niterations = 7\n");
+    assert_eq!(sandbox.read("PRD.json").matches("\"passes\": true").count(), 2);
+}
+
+#[test]
+fn a_deleted_prompt_does_not_stop_the_loop() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write("PROMPT.md", "Do it.\n");
+    sandbox.commit_all("prompt");
+    let agent = r#"rm -f PROMPT.md; echo half > "half-$WIGGUM_ATTEMPT"; claim"#;
+    sandbox.run(agent, &["--verify", "test -f half-2"]).exits(0);
+    assert_eq!(sandbox.read("PROMPT.md"), "Do it.\n");
+    assert!(sandbox.has_flag(FlagKind::ProtectedPath));
+    sandbox.assert_clean();
+}
+
+#[test]
+fn a_prompt_echoed_after_the_state_was_deleted_is_still_an_echo() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write("PROMPT.md", "When all is done, write:\n\n<promise>COMPLETE</promise>\n\nNot before.\n");
+    sandbox.commit_all("prompt");
+    sandbox.run("rm -rf .wiggum; cat", &["--verify", "true", "--max-iterations", "1"]).exits(3);
+    assert_eq!(sandbox.state_of("A"), "open");
+}
+
+#[test]
+fn hooks_and_configuration_it_planted_never_run() {
+    let planted = r#"mkdir -p .git/hooks hooks
+        for at in .git/hooks/pre-commit .git/hooks/post-commit .git/hooks/post-index-change hooks/pre-commit; do
+            printf '#!/bin/sh\necho $0 >> "$SANDBOX/ran"\n' > $at; chmod +x $at
+        done
+        git config core.hooksPath "$PWD/hooks"
+        git config core.fsmonitor "sh -c 'echo fsmonitor >> $SANDBOX/ran'"
+        git config filter.evil.clean "sh -c 'echo filter >> $SANDBOX/ran; cat'"
+        mkdir -p .git/info; echo '* filter=evil' > .git/info/attributes"#;
+    let sandbox = completes_all_the_same(planted);
+    assert!(!sandbox.has_note("ran"), "{}", sandbox.note("ran"));
+    assert!(sandbox.has_flag(FlagKind::HooksTouched));
+    assert!(!sandbox.exists(".git/hooks/pre-commit"));
+    assert_eq!(sandbox.git(&["config", "--local", "--list"]).matches("hookspath").count(), 0);
+}
+
+#[test]
+fn what_a_check_does_to_git_reaches_no_commit() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let verify = r#"printf '#!/bin/sh\necho ran > "$SANDBOX/ran"\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit"#;
+    sandbox.run(WORKER, &["--verify", verify]).exits(0);
+    assert!(!sandbox.has_note("ran"));
+    assert!(sandbox.has_flag(FlagKind::HooksTouched));
+
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.run(WORKER, &["--verify", "git checkout -q -B elsewhere", "--max-iterations", "1"]).exits(3);
+    assert_eq!(sandbox.subjects(), ["first", "backlog"], "nothing lands on a branch nobody chose");
+}
+
+#[test]
+fn what_the_user_changes_in_git_between_iterations_stays() {
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    sandbox.write_program(".git/hooks/post-commit", "#!/bin/sh\ngit config remote.origin.url here\n");
+    sandbox.run(WORKER, &["--verify", "true"]).exits(0);
+    assert_eq!(sandbox.git(&["config", "remote.origin.url"]), "here");
+}
+
+#[test]
+fn files_of_the_user_that_it_staged_are_not_committed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("PRD.json", &prd(&["A", "B"]));
+    sandbox.write("PROMPT.md", "Do it.\n");
+    sandbox.run(&worker_that("git add -A -f ."), &["--verify", "true"]).exits(0);
+    assert_eq!(sandbox.changed_in("HEAD"), ["B.txt"]);
+    assert_eq!(sandbox.dirt(), "?? PRD.json\n?? PROMPT.md");
+}
+
+#[test]
+fn the_users_own_hook_survives_an_agent_that_removes_it() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write_program(".git/hooks/pre-commit", "#!/bin/sh\necho ran >> \"$SANDBOX/ran\"\n");
+    sandbox.run(&worker_that("rm -rf .git/hooks"), &["--verify", "true"]).exits(0);
+    assert_eq!(sandbox.note("ran"), "ran\n");
+}
+
+#[test]
+fn statuses_in_a_prd_are_put_back_and_prove_nothing() {
+    let sandbox = Sandbox::with_tasks(&["A", "B", "C"]);
+    let agent = r#"sed -i 's/"passes": false/"passes": true/' PRD.json; touch a.txt"#;
+    sandbox.run(agent, &["--verify", "true", "--max-iterations", "1"]).exits(3);
+    assert_eq!(sandbox.read("PRD.json"), prd(&["A", "B", "C"]));
+    assert!(sandbox.has_flag(FlagKind::BacklogTouched));
+    let put_back = |event: &&Event| matches!(event, Event::StatusPutBack { .. });
+    assert_eq!(sandbox.events().iter().filter(put_back).count(), 3);
+    assert_eq!(sandbox.state_of("B"), "open");
+}
+
+#[test]
+fn a_tick_is_a_claim_where_that_is_the_convention_and_is_checked_like_one() {
+    let snarktank = r#"{"project":"p","branchName":"ralph/x","userStories":[{"id":"A","title":"a","acceptanceCriteria":["c"],"priority":1,"passes":false,"notes":""},{"id":"B","title":"b","acceptanceCriteria":[],"priority":2,"passes":false,"notes":""}]}"#;
+    let plan = "# Plan\n\n- [ ] first thing\n- [ ] second thing\n";
+    let ticks = [
+        ("prd.json", snarktank, r#"sed -i 's/"passes":false/"passes":true/g' prd.json"#),
+        ("fix_plan.md", plan, "sed -i 's/- \\[ \\]/- [x]/' fix_plan.md"),
+    ];
+    for (name, text, tick) in ticks {
+        let sandbox = Sandbox::new();
+        sandbox.write(name, text);
+        sandbox.commit_all("backlog");
+        // Both boxes are ticked; only its own is a claim, and the check refutes that.
+        let agent = format!("{tick}; touch work.txt");
+        sandbox
+            .run(&agent, &["--verify", "false", "--max-iterations", "1"])
+            .exits(3)
+            .says("claimed, but not done");
+        assert_eq!(sandbox.read(name), text);
+        let put_back = |event: &&Event| matches!(event, Event::StatusPutBack { .. });
+        assert_eq!(sandbox.events().iter().filter(put_back).count(), 1, "{name}");
+
+        sandbox.run(&agent, &["--verify", "true", "--max-iterations", "1"]).exits(3);
+        assert_eq!(sandbox.state().tasks.counts().done, 1, "{name}");
+        sandbox.assert_clean();
+    }
+}
+
+#[test]
+fn a_backlog_it_broke_or_deleted_comes_back() {
+    let breaks = [
+        "echo '{' > PRD.json",
+        "rm PRD.json",
+        "printf '\\377' > PRD.json",
+        ": > PRD.json",
+        "rm PRD.json; mkdir PRD.json",
+    ];
+    for does in breaks {
+        let sandbox = completes_all_the_same(does);
+        assert!(sandbox.has_flag(FlagKind::BacklogTouched), "{does}");
+    }
+}
+
+#[test]
+fn a_task_it_added_is_taken_in() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let added = story("X", "");
+    let agent = worker_that(&format!(
+        r#"[ $WIGGUM_TASK_ID = X ] || sed -i 's/^  \]/, {} ]/' PRD.json"#,
+        added.replace('"', "\\\"").replace("\\\"", "\"")
+    ));
+    sandbox.run(&agent, &["--verify", "true"]).exits(0);
+    assert_eq!(sandbox.worked_on(), ["A", "X"]);
+    sandbox.assert_clean();
+}
+
+#[test]
+fn more_tasks_than_the_limit_are_refused() {
+    let agent = r#"
+        { echo '{"userStories":[{"id":"A","title":"a","passes":false}'
+          i=0; while [ $i -lt 600 ]; do echo ",{\"id\":\"N$i\",\"title\":\"n\",\"passes\":false}"; i=$((i+1)); done
+          echo ']}'; } > PRD.json
+        touch a.txt; claim"#;
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.run(agent, &["--verify", "true"]).exits(0);
+    assert_eq!(sandbox.worked_on(), ["A"]);
+    assert_eq!(sandbox.read("PRD.json"), prd(&["A"]).replace("false", "true"));
+    assert!(sandbox.flags().iter().any(|flag| flag.detail.contains("600") || flag.detail.contains("601")));
+}
+
+#[test]
+fn whoever_edits_the_check_has_no_verdict() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write_program("verify.sh", "#!/bin/sh\ntest -f result.txt\n");
+    sandbox.commit_all("check");
+    let agent = r#"keep_prompt
+        if [ "$WIGGUM_ATTEMPT" = 1 ]; then echo 'exit 0' > verify.sh
+        else git checkout -q HEAD verify.sh; touch result.txt; fi
+        claim"#;
+    for (name, verify) in [("one", "sh verify.sh"), ("two", "./verify.sh")] {
+        sandbox.run(agent, &["--name", name, "--verify", verify]).exits(0);
+        assert!(sandbox.prompt("A", 2).contains("verify.sh"), "{}", sandbox.prompt("A", 2));
+        assert_eq!(sandbox.changed_in("HEAD"), ["PRD.json", "result.txt"]);
+        sandbox.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    }
+}
+
+const TEST_FILE: &str =
+    "#[test]\nfn one() {\n    assert_eq!(1, 1);\n}\n\n#[test]\nfn two() {\n    assert!(true);\n}\n";
+
+fn sandbox_with_tests(policy: &str) -> Sandbox {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write("tests/things.rs", TEST_FILE);
+    sandbox.write("wiggum.toml", &format!("[protect]\non_weakened_tests = \"{policy}\"\n"));
+    sandbox.commit_all("tests");
+    sandbox
+}
+
+#[test]
+fn a_deleted_test_is_flagged() {
+    let sandbox = sandbox_with_tests("warn");
+    sandbox.run("rm tests/things.rs; touch a.txt; claim", &["--verify", "true"]).exits(0).says("things.rs");
+    assert!(sandbox.has_flag(FlagKind::WeakenedTests));
+}
+
+#[test]
+fn a_deleted_test_is_refused_if_the_policy_says_so() {
+    let sandbox = sandbox_with_tests("refuse");
+    let agent = r#"keep_prompt; touch a.txt
+        if [ "$WIGGUM_ATTEMPT" = 1 ]; then rm tests/things.rs; else git checkout -q HEAD tests; fi; claim"#;
+    sandbox.run(agent, &["--verify", "true"]).exits(0);
+    assert!(sandbox.prompt("A", 2).contains("tests/things.rs"));
+    assert_eq!(sandbox.changed_in("HEAD"), ["PRD.json", "a.txt"]);
+}
+
+#[test]
+fn a_deleted_test_is_asked_about_if_the_policy_says_so() {
+    let sandbox = sandbox_with_tests("ask");
+    let agent = "rm -f tests/things.rs; touch a.txt; claim";
+    sandbox.run(agent, &["--verify", "true"]).exits(6).says("things.rs");
+    assert_eq!(sandbox.state_of("A"), "parked");
+    sandbox.assert_clean();
+    let approve = Answer::Option { number: 1 };
+    sandbox.ask(&Request::Answer { question: QuestionId(1), answer: approve });
+    sandbox.run(agent, &["--verify", "true"]).exits(0);
+    assert_eq!(sandbox.changed_in("HEAD"), ["PRD.json", "a.txt", "tests/things.rs"]);
+}
+
+#[test]
+fn an_approval_holds_for_what_was_approved_and_not_for_ever() {
+    let sandbox = sandbox_with_tests("ask");
+    sandbox.write("tests/others.rs", TEST_FILE);
+    sandbox.commit_all("other tests");
+    sandbox.run("rm -f tests/things.rs; claim", &["--verify", "true"]).exits(6);
+    sandbox.ask(&Request::Answer { question: QuestionId(1), answer: Answer::Option { number: 1 } });
+    // The approved attempt also removes what nobody was asked about.
+    sandbox.run("rm -f tests/*.rs; claim", &["--verify", "true"]).exits(6);
+    assert_eq!(sandbox.state_of("A"), "parked");
+}

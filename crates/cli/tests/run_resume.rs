@@ -1,0 +1,263 @@
+//! Interrupted, killed, limited, contended: `wiggum run` again goes on exactly there, and nothing an
+//! agent started outlives its iteration.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test may fail here")]
+
+mod support;
+
+use support::{Sandbox, WORKER};
+use wiggum_core::event::{Event, Exit, Request};
+
+const RESUMED: fn(&Event) -> bool = |event| matches!(event, Event::RunResumed { .. });
+const INTERRUPTED: fn(&Event) -> bool = |event| matches!(event, Event::Interrupted { .. });
+
+/// Leaves a file in the tree and hangs, the first time; works the second time.
+const HANGS_ONCE: &str = r#"
+    echo "$WIGGUM_TASK_ID $WIGGUM_ITERATION $WIGGUM_ATTEMPT" >> "$SANDBOX/calls"
+    if [ "$WIGGUM_TASK_ID" = B ] && [ ! -e "$SANDBOX/hung" ]; then
+        touch "$SANDBOX/hung"; echo half > half.txt; hang
+    fi
+    echo "$WIGGUM_TASK_ID" > "$WIGGUM_TASK_ID.txt"; claim"#;
+
+#[test]
+fn a_signal_ends_the_agent_keeps_the_state_and_costs_nothing() {
+    for signal in ["INT", "TERM", "HUP"] {
+        let sandbox = Sandbox::with_tasks(&["A", "B"]);
+        sandbox.make_pipe("ready");
+        let started = sandbox.start(HANGS_ONCE, &["--verify", "true", "--max-iterations", "2"]);
+        sandbox.wait_ready();
+        started.signal(signal);
+        started.finish().exits(130);
+        sandbox.assert_clean();
+
+        sandbox.run(HANGS_ONCE, &["--verify", "true", "--max-iterations", "2"]).exits(0);
+        assert_eq!(sandbox.note("calls"), "A 1 1\nB 2 1\nB 2 1\n");
+        assert_eq!(sandbox.events().iter().filter(|event| RESUMED(event)).count(), 1);
+        assert_eq!(sandbox.state().run.number, 1);
+        assert_eq!(sandbox.subjects(), ["first", "backlog", "A: Do A", "B: Do B"]);
+        // What the interrupted attempt had done is no part of the next one, but not lost.
+        assert_eq!(sandbox.changed_in("HEAD"), ["B.txt", "PRD.json"]);
+        let refs = sandbox.git(&["for-each-ref", "--format=%(refname)", "refs/wiggum/"]);
+        let kept = refs.lines().find(|name| name.contains("interrupted")).expect(&refs);
+        assert_eq!(sandbox.git(&["show", &format!("{kept}:half.txt")]), "half");
+    }
+}
+
+#[test]
+fn ctrl_c_during_a_check_keeps_the_attempt() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.make_pipe("ready");
+    let agent = format!("echo call >> \"$SANDBOX/calls\"\n{WORKER}");
+    let verify =
+        r#"test -e "$SANDBOX/hung" || { touch "$SANDBOX/hung"; echo x > "$SANDBOX/ready"; sleep 1000; }"#;
+    let started = sandbox.start(&agent, &["--verify", verify]);
+    sandbox.wait_ready();
+    started.signal("INT");
+    started.finish().exits(130);
+    sandbox.run(&agent, &["--verify", verify]).exits(0);
+    assert_eq!(sandbox.note("calls"), "call\n", "the agent's work was not thrown away");
+    assert_eq!(sandbox.changed_in("HEAD"), ["A.txt", "PRD.json"]);
+    sandbox.assert_clean();
+}
+
+#[test]
+fn what_a_user_does_while_an_attempt_waits_for_its_checks_is_not_lost() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.make_pipe("ready");
+    let verify =
+        r#"test -e "$SANDBOX/hung" || { touch "$SANDBOX/hung"; echo x > "$SANDBOX/ready"; sleep 1000; }"#;
+    let started = sandbox.start(WORKER, &["--verify", verify]);
+    sandbox.wait_ready();
+    started.signal("INT");
+    started.finish().exits(130);
+    sandbox.write("README", "my own edit\n");
+    sandbox.write("mine.txt", "mine\n");
+    sandbox.run(WORKER, &["--verify", verify]).exits(0).says("refs/wiggum/");
+    assert_eq!(sandbox.changed_in("HEAD"), ["A.txt", "PRD.json"]);
+    let refs = sandbox.git(&["for-each-ref", "--format=%(refname)", "refs/wiggum/"]);
+    let kept = |path: &str, text: &str| {
+        refs.lines().any(|name| {
+            let shown = sandbox
+                .command("git")
+                .current_dir(&sandbox.root)
+                .args(["show", &format!("{name}:{path}")])
+                .output();
+            String::from_utf8_lossy(&shown.unwrap().stdout) == text
+        })
+    };
+    assert!(kept("README", "my own edit\n") && kept("mine.txt", "mine\n"), "{refs}");
+}
+
+#[test]
+fn ctrl_c_during_a_check_puts_set_aside_changes_back() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write("README", "my own words\n");
+    sandbox.make_pipe("ready");
+    let verify =
+        r#"test -e "$SANDBOX/hung" || { touch "$SANDBOX/hung"; echo x > "$SANDBOX/ready"; sleep 1000; }"#;
+    let started = sandbox.start(WORKER, &["--verify", verify, "--allow-dirty"]);
+    sandbox.wait_ready();
+    started.signal("INT");
+    started.finish().exits(130);
+    assert_eq!(sandbox.dirt(), " M README");
+    assert_eq!(sandbox.read("README"), "my own words\n");
+    sandbox.run(WORKER, &["--verify", verify, "--allow-dirty"]).exits(0);
+    assert_eq!(sandbox.dirt(), " M README");
+    assert_eq!(sandbox.changed_in("HEAD"), ["A.txt", "PRD.json"]);
+}
+
+#[test]
+fn a_second_ctrl_c_is_in_a_hurry() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.make_pipe("ready");
+    let started = sandbox.start("trap '' INT TERM; ready; while :; do sleep 1; done", &[]);
+    sandbox.wait_ready();
+    let before = std::time::Instant::now();
+    started.signal("INT");
+    started.signal("TERM");
+    started.finish().exits(130);
+    assert!(before.elapsed().as_secs() < 3, "it did not wait for the grace periods: {:?}", before.elapsed());
+}
+
+#[test]
+fn after_a_limit_the_next_run_has_fresh_limits_and_the_rest() {
+    let sandbox = Sandbox::with_tasks(&["A", "B", "C"]);
+    for (code, done) in [(3, 1), (3, 2), (0, 3)] {
+        sandbox.run(WORKER, &["--verify", "true", "--max-iterations", "1"]).exits(code);
+        assert_eq!(sandbox.state().tasks.counts().done, done);
+    }
+    assert_eq!(sandbox.worked_on(), ["A", "B", "C"]);
+    assert_eq!(sandbox.state().run.number, 3);
+}
+
+#[test]
+fn only_one_engine_works_on_a_loop() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.make_pipe("ready");
+    sandbox.make_pipe("go");
+    let agent = format!("ready; wait_for_go; {WORKER}");
+    let first = sandbox.start(&agent, &["--verify", "true"]);
+    sandbox.wait_ready();
+    let before = sandbox.journal().len();
+    let other = sandbox.agent_named("other", "echo other > other.txt; claim");
+    let args = ["run", "--headless", "--agent-command", &other];
+    let second = sandbox.launch(&sandbox.root, &args).outcome_only();
+    second.complains(2, &[&first.pid(), "hint:"]);
+    assert_eq!(sandbox.journal().len(), before);
+    sandbox.go();
+    first.finish().exits(0);
+    assert_eq!(sandbox.changed_in("HEAD"), ["A.txt", "PRD.json"]);
+}
+
+#[test]
+fn after_kill_9_the_orphans_are_ended_and_the_attempt_is_made_again() {
+    let orphans = [
+        ("a plain child", "hang"),
+        ("its own session", "setsid sh -c 'echo $$ > $SANDBOX/ready; exec sleep 1000' & wait"),
+        ("no environment", "env -i setsid sleep 1000 & echo $! > $SANDBOX/ready; wait"),
+    ];
+    for (name, agent) in orphans {
+        let sandbox = Sandbox::with_tasks(&["A"]);
+        sandbox.make_pipe("ready");
+        let agent = format!(
+            r#"echo "$WIGGUM_ITERATION $WIGGUM_ATTEMPT" >> "$SANDBOX/calls"
+            if [ ! -e "$SANDBOX/hung" ]; then touch "$SANDBOX/hung"; echo half > half.txt; {agent}; fi
+            test ! -e half.txt && touch a.txt && claim"#
+        );
+        let started = sandbox.start(&agent, &["--verify", "true"]);
+        sandbox.wait_ready();
+        started.kill();
+        assert!(!sandbox.processes().is_empty(), "{name}: it should be an orphan now");
+        sandbox.run(&agent, &["--verify", "true"]).exits(0);
+        assert_eq!(sandbox.note("calls"), "1 1\n1 1\n", "{name}");
+        assert!(sandbox.events().iter().any(INTERRUPTED));
+        assert_eq!(sandbox.changed_in("HEAD"), ["PRD.json", "a.txt"], "{name}");
+        sandbox.assert_clean();
+    }
+}
+
+#[test]
+fn a_tick_left_by_a_killed_agent_is_no_completion() {
+    let sandbox = Sandbox::new();
+    let plan = "- [ ] first thing\n- [ ] second thing\n";
+    sandbox.write("fix_plan.md", plan);
+    sandbox.commit_all("backlog");
+    sandbox.make_pipe("ready");
+    let started = sandbox.start("sed -i 's/\\[ \\]/[x]/' fix_plan.md; hang", &["--verify", "true"]);
+    sandbox.wait_ready();
+    started.kill();
+    sandbox.run("echo nothing", &["--verify", "true", "--max-iterations", "1"]).exits(3);
+    assert_eq!(sandbox.read("fix_plan.md"), plan);
+    assert_eq!(sandbox.state().tasks.counts().done, 0);
+}
+
+#[test]
+fn a_request_that_came_while_nobody_ran_is_heard_at_the_start() {
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    sandbox.run(WORKER, &["--verify", "true", "--max-iterations", "1"]).exits(3);
+    sandbox.ask(&Request::Skip { task: "B".into() });
+    sandbox.ask(&Request::Stop);
+    sandbox.run(WORKER, &["--verify", "true"]).exits(0);
+    assert_eq!(sandbox.state_of("B"), "skipped");
+    assert_eq!(sandbox.worked_on(), ["A"]);
+}
+
+/// Everything a program can do to get away.
+#[test]
+fn nothing_an_agent_or_a_check_started_outlives_it() {
+    let children = [
+        "sleep 1000 &",
+        "nohup sleep 1000 > /dev/null 2>&1 &",
+        "setsid sleep 1000 &",
+        "(setsid sh -c 'sleep 1000 & sleep 1000' &) ",
+        "env -i setsid sleep 1000 < /dev/null > /dev/null 2>&1 &",
+        "(trap '' TERM INT HUP; while :; do sleep 1; done) &",
+        "setsid sh -c 'trap \"\" TERM; (sleep 1000 &) ; while :; do sleep 1; done' > /dev/null 2>&1 &",
+        "cd / && env -i sh -c '(sleep 1000 &)' ; cd - > /dev/null",
+    ];
+    let all = children.join("\n");
+    let agent = format!("cat > /dev/null\n{all}\necho work > a.txt\nclaim");
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.agent_named("check", &all);
+    let check = format!("sh {}", sandbox.base().join("agents/check").display());
+    sandbox.run(&agent, &["--verify", &check]).exits(0);
+    let ended = sandbox.events().into_iter().find_map(|event| match event {
+        Event::AgentEnded { ended_processes, .. } => Some(ended_processes),
+        _ => None,
+    });
+    assert!(ended.unwrap() >= 8, "{ended:?}");
+}
+
+/// Agents that treat their pipes badly.
+#[test]
+fn pipes_that_are_treated_badly_do_no_harm() {
+    let agents = [
+        ("never reads", "sleep 0; touch a.txt; claim"),
+        ("closes its input", "exec <&-; touch a.txt; claim"),
+        ("closes its output", "touch a.txt; claim; exec >&- 2>&-; true"),
+        ("invalid UTF-8", "touch a.txt; printf '\\377\\376\\n'; claim"),
+        ("control characters", "touch a.txt; printf '\\033]0;title\\007\\033[2J\\000'; claim"),
+        ("50 MB", "touch a.txt; head -c 50000000 /dev/zero | tr '\\0' 'x'; claim"),
+        ("a line without end", "touch a.txt; head -c 300000 /dev/zero | tr '\\0' 'x' >&2; claim"),
+    ];
+    for (name, agent) in agents {
+        let sandbox = Sandbox::with_tasks(&["A"]);
+        // More than any pipe holds.
+        sandbox.write("PROMPT.md", &format!("{}\n", "words ".repeat(200_000)));
+        let run = sandbox.run(agent, &["--verify", "true", "--json"]).exits(0);
+        assert!(run.stdout.len() < 4_000_000, "{name}: {}", run.stdout.len());
+        assert_eq!(sandbox.changed_in("HEAD"), ["PRD.json", "a.txt"], "{name}");
+    }
+}
+
+#[test]
+fn an_agent_that_is_ended_by_a_signal_has_failed() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.run("claim; kill -SEGV $$", &["--verify", "true", "--max-iterations", "1"]).exits(3);
+    let exit = sandbox.events().into_iter().find_map(|event| match event {
+        Event::AgentEnded { exit, .. } => Some(exit),
+        _ => None,
+    });
+    assert_eq!(exit, Some(Exit::Signal { signal: 11 }));
+    assert_eq!(sandbox.state_of("A"), "open", "a claim does not outweigh a crash");
+}
