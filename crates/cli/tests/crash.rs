@@ -5,6 +5,7 @@
 //! test takes seeded chains of kills; `WIGGUM_SWEEP=full` (`cargo xtask soak`) takes every point.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
+#![expect(clippy::print_stderr, reason = "a sweep tells how far it came")]
 #![expect(clippy::disallowed_methods, reason = "the program under test is killed here, not supervised")]
 
 #[path = "crash/project.rs"]

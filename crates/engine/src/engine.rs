@@ -30,7 +30,7 @@ use crate::journal::Journal;
 use crate::requests;
 use crate::state_dir::StateDir;
 use crate::status;
-use crate::tree::Watched;
+use crate::tree::{Watched, prompt_in_use};
 use crate::wake::Waker;
 
 /// What may wait in the channel before agents are slowed down.
@@ -194,6 +194,10 @@ impl<'a> Engine<'a> {
         let marker = Some(("WIGGUM_LOOP_ID".to_owned(), id.to_string()));
         let git = Git::discover(&settings.workspace)?.map(|git| git.with_marker(marker));
         let (sender, inputs) = sync_channel(INPUTS);
+        if settings.prompt.is_none() && state.open.is_some() {
+            // The agent of before a crash may have removed it; it will be put back.
+            settings.prompt = prompt_in_use(&dir.guard_dir(id));
+        }
         let watched = Watched::new(&settings)?;
         let mut engine = Self {
             journal: Journal::new(store, state, id, epoch),

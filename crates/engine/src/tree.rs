@@ -48,6 +48,22 @@ struct OwnFile {
     before: Option<Vec<u8>>,
 }
 
+/// Where the path of the prompt in use is kept.
+const PROMPT_PATH: &str = "prompt-path";
+
+/// The prompt that the engine before us worked with.
+pub(crate) fn prompt_in_use(copies: &Path) -> Option<PathBuf> {
+    let path = fs::read_to_string(copies.join(PROMPT_PATH)).ok()?;
+    (!path.is_empty()).then(|| path.into())
+}
+
+impl OwnFile {
+    fn copy_in(&self, copies: &Path) -> PathBuf {
+        // By name, since another prompt may be in use after a crash.
+        copies.join(format!("own-{}", self.name.replace(['/', '\\'], "-")))
+    }
+}
+
 impl Watched {
     pub(crate) fn new(settings: &Settings) -> Result<Self, EngineError> {
         let mut globs = GlobSetBuilder::new();
@@ -72,9 +88,16 @@ impl Watched {
     /// Remembers the user's files as they are before the agent runs, also for whoever comes after a
     /// crash.
     fn note_own_files(&mut self, copies: &Path) -> std::io::Result<()> {
-        for (number, own) in self.own.iter_mut().enumerate() {
+        let prompt = self.own.iter().find(|own| own.is_prompt).map(|own| own.path.clone());
+        if prompt != prompt_in_use(copies) {
+            fs::create_dir_all(copies)?;
+            let path = prompt.map(PathBuf::into_os_string).unwrap_or_default();
+            remove_temporary(&copies.join(PROMPT_PATH))?;
+            write_atomic(&copies.join(PROMPT_PATH), path.as_encoded_bytes())?;
+        }
+        for own in &mut self.own {
             let now = fs::read(&own.path).ok();
-            let copy = copies.join(format!("own-{number}"));
+            let copy = own.copy_in(copies);
             match &now {
                 Some(bytes) if fs::read(&copy).ok().as_ref() != Some(bytes) => {
                     fs::create_dir_all(copies)?;
@@ -91,8 +114,8 @@ impl Watched {
 
     /// What an engine before us remembered.
     fn recall_own_files(&mut self, copies: &Path) {
-        for (number, own) in self.own.iter_mut().enumerate() {
-            own.before = fs::read(copies.join(format!("own-{number}"))).ok();
+        for own in &mut self.own {
+            own.before = fs::read(own.copy_in(copies)).ok();
         }
     }
 
@@ -144,18 +167,18 @@ impl Engine<'_> {
     pub(crate) fn look_at_repository(&mut self) -> Result<(), EngineError> {
         let Some(git) = &self.git else { return Ok(()) };
         git.exclude_state_dir()?;
-        self.watched.backlog_tracked = git.is_tracked(&self.settings.backlog_name)?;
-        self.watched.excluded = vec![self.settings.backlog_name.clone()];
         self.watched.recall_own_files(&self.dir.guard_dir(self.journal.id));
+        self.watched.backlog_tracked = self.is_tracked(git, &self.settings.backlog_name)?;
+        self.watched.excluded = vec![self.settings.backlog_name.clone()];
         let changed = git.status()?.paths();
         for name in own_files(&self.settings) {
-            // What the user changed there is not for a task to commit or to reset; what an agent changed
-            // before a crash is.
-            let by_user = match self.watched.recalled(&name).filter(|_| self.journal.state.open.is_some()) {
-                Some(before) => git.show_file(Source::Commit("HEAD"), &name)?.as_ref() != Some(before),
-                None => changed.contains(&name),
+            // What the user changed there is not for a task to commit or to reset.
+            let by_user = match (&self.journal.state.open, self.watched.recalled(&name)) {
+                (Some(open), Some(before)) => in_base(git, open, &name)?.as_ref() != Some(before),
+                (Some(_), None) => false,
+                (None, _) => changed.contains(&name),
             };
-            if by_user || !git.is_tracked(&name)? {
+            if by_user || !self.is_tracked(git, &name)? {
                 self.watched.excluded.push(name);
             }
         }
@@ -165,6 +188,15 @@ impl Engine<'_> {
         // What an agent did before a crash is compared with what was there before that agent.
         self.guardian = Guardian::open(git, &self.dir.guard_dir(self.journal.id))?;
         Ok(())
+    }
+
+    /// Is this file the repository's? After a crash its agent may have added it, so what the attempt
+    /// started from counts.
+    fn is_tracked(&self, git: &Git, name: &str) -> Result<bool, EngineError> {
+        match &self.journal.state.open {
+            Some(open) => Ok(in_base(git, open, name)?.is_some()),
+            None => Ok(git.is_tracked(name)?),
+        }
     }
 
     /// Remembers git's hooks and configuration, so that an agent cannot change them.
@@ -759,6 +791,14 @@ impl Engine<'_> {
 
 /// The trailer by which a commit is found again after a crash.
 pub(crate) const ITERATION_TRAILER: &str = "Wiggum-Iteration";
+
+/// A file as it is in the commit an attempt started from.
+fn in_base(git: &Git, open: &OpenIteration, name: &str) -> Result<Option<Vec<u8>>, EngineError> {
+    match &open.base {
+        Some(base) => Ok(git.show_file(Source::Commit(base), name)?),
+        None => Ok(None),
+    }
+}
 
 /// The attempt's base, if the agent went back to a commit before it.
 fn went_back<'a>(git: &Git, head: &Head, open: &'a OpenIteration) -> Result<Option<&'a str>, EngineError> {

@@ -72,7 +72,6 @@ impl Git {
         let line_break = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         fs::create_dir_all(self.common_dir.join("info")).map_err(on_file)?;
         let text = format!("{text}{line_break}{STATE_PATTERN}\n");
-        crate::paths::remove_temporary(&path).map_err(on_file)?;
         crate::paths::write_atomic(&path, text.as_bytes()).map_err(on_file)
     }
 }

@@ -430,8 +430,18 @@ const ENVIRONMENT: [(&str, &str); 4] =
     [("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0"), ("GIT_EDITOR", ":")];
 
 /// Commands that change nothing another process could see.
-const LOOKING: [&str; 9] =
-    ["cat-file", "check-ignore", "config", "diff", "diff-index", "log", "ls-files", "rev-parse", "status"];
+const LOOKING: [&str; 10] = [
+    "cat-file",
+    "check-ignore",
+    "config",
+    "diff",
+    "diff-index",
+    "log",
+    "ls-files",
+    "merge-base",
+    "rev-parse",
+    "status",
+];
 
 /// Every git of ours is run here.
 pub(super) fn execute(command: &[impl AsRef<str>], launch: Launch) -> Result<Output, LaunchError> {
