@@ -161,15 +161,19 @@ fn after_kill_9_the_orphans_are_ended_and_the_attempt_is_made_again() {
         sandbox.make_pipe("ready");
         let agent = format!(
             r#"echo "$WIGGUM_ITERATION $WIGGUM_ATTEMPT" >> "$SANDBOX/calls"
+            if [ -e "$SANDBOX/orphan" ]; then
+                grep -qs '^State:.[^ZX]' "/proc/$(cat "$SANDBOX/orphan")/status" && touch "$SANDBOX/orphan-met"
+            fi
             if [ ! -e "$SANDBOX/hung" ]; then touch "$SANDBOX/hung"; echo half > half.txt; {agent}; fi
             test ! -e half.txt && touch a.txt && claim"#
         );
         let started = sandbox.start(&agent, &["--verify", "true"]);
-        sandbox.wait_ready();
+        std::fs::write(sandbox.base().join("orphan"), sandbox.wait_ready()).unwrap();
         started.kill();
         assert!(!sandbox.processes().is_empty(), "{name}: it should be an orphan now");
         sandbox.run(&agent, &["--verify", "true"]).exits(0);
         assert_eq!(sandbox.note("calls"), "1 1\n1 1\n", "{name}");
+        assert!(!sandbox.has_note("orphan-met"), "{name}: it should be gone before the next agent starts");
         assert!(sandbox.events().iter().any(INTERRUPTED));
         assert_eq!(sandbox.changed_in("HEAD"), ["PRD.json", "a.txt"], "{name}");
         sandbox.assert_clean();
