@@ -14,7 +14,9 @@ impl Git {
     /// hooks run the tests holds its lock for minutes. So it is asked who is there instead.
     pub fn clear_dead_lock(&self) -> Result<Vec<PathBuf>, GitError> {
         let mut locks: Vec<PathBuf> =
-            ["index.lock", "HEAD.lock"].map(|name| self.git_dir.join(name)).to_vec();
+            ["index.lock", "HEAD.lock", "index.wiggum-files.lock", "index.wiggum-untracked.lock"]
+                .map(|name| self.git_dir.join(name))
+                .to_vec();
         let shared = ["packed-refs.lock", "config.lock", "HEAD.lock", "shallow.lock"];
         locks.extend(shared.map(|name| self.common_dir.join(name)));
         find_locks(&self.common_dir.join("refs"), &mut locks);
@@ -70,6 +72,7 @@ impl Git {
         let line_break = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         fs::create_dir_all(self.common_dir.join("info")).map_err(on_file)?;
         let text = format!("{text}{line_break}{STATE_PATTERN}\n");
+        crate::paths::remove_temporary(&path).map_err(on_file)?;
         crate::paths::write_atomic(&path, text.as_bytes()).map_err(on_file)
     }
 }

@@ -195,11 +195,17 @@ impl Git {
             self.run(&["read-tree", "--empty"])?;
         }
         to.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(on_target)?;
-        remove_if_there(to).map_err(on_target)?;
-        crash::point("saved index removed");
-        link_or_copy(&index, to).map_err(on_target)?;
+        let mut fresh = to.as_os_str().to_owned();
+        fresh.push(".new");
+        let fresh = PathBuf::from(fresh);
+        // The one saved before is needed until this one is there.
+        remove_if_there(&fresh).map_err(on_target)?;
+        link_or_copy(&index, &fresh).map_err(on_target)?;
+        crash::point("index copied");
+        std::fs::rename(&fresh, to).map_err(on_target)?;
         crash::point("index saved");
-        Ok(())
+        // Renaming one link of a file over another link of it leaves both.
+        remove_if_there(&fresh).map_err(on_target)
     }
 
     pub fn put_back_index(&self, from: &Path) -> Result<(), GitError> {
