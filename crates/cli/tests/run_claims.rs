@@ -98,7 +98,10 @@ fn words_that_only_look_like_a_claim_complete_nothing() {
 #[test]
 fn an_agent_that_echoes_its_prompt_claims_and_asks_nothing() {
     let sandbox = Sandbox::with_tasks(&["A"]);
-    sandbox.write("PROMPT.md", "When all is done, write:\n\n<promise>COMPLETE</promise>\n\nNot before.\n");
+    sandbox.write(
+        "PROMPT.md",
+        "Be brief.\n\n## The last line\n\n<promise>COMPLETE</promise>\n\n## Style\n\nAs before.\n",
+    );
     sandbox.commit_all("prompt");
     sandbox.run("cat", &["--verify", "true", "--max-iterations", "2"]).exits(3);
     assert_eq!(sandbox.state_of("A"), "open");
@@ -140,5 +143,16 @@ fn what_a_check_leaves_behind_is_not_committed() {
     sandbox.run(WORKER, &["--verify", verify]).exits(0);
     assert_eq!(sandbox.changed_in("HEAD"), ["A.txt", "PRD.json"]);
     assert_eq!(sandbox.git(&["show", "HEAD:A.txt"]), "A");
+    sandbox.assert_clean();
+}
+
+#[test]
+fn what_a_check_staged_is_not_committed() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write(".gitignore", "built/\n");
+    sandbox.commit_all("ignore");
+    let verify = "mkdir -p built; echo o > built/o; git add -f built";
+    sandbox.run(WORKER, &["--verify", verify]).exits(0);
+    assert_eq!(sandbox.changed_in("HEAD"), ["A.txt", "PRD.json"]);
     sandbox.assert_clean();
 }

@@ -135,7 +135,10 @@ fn a_deleted_prompt_does_not_stop_the_loop() {
 #[test]
 fn a_prompt_echoed_after_the_state_was_deleted_is_still_an_echo() {
     let sandbox = Sandbox::with_tasks(&["A"]);
-    sandbox.write("PROMPT.md", "When all is done, write:\n\n<promise>COMPLETE</promise>\n\nNot before.\n");
+    sandbox.write(
+        "PROMPT.md",
+        "Be brief.\n\n## The last line\n\n<promise>COMPLETE</promise>\n\n## Style\n\nAs before.\n",
+    );
     sandbox.commit_all("prompt");
     sandbox.run("rm -rf .wiggum; cat", &["--verify", "true", "--max-iterations", "1"]).exits(3);
     assert_eq!(sandbox.state_of("A"), "open");

@@ -22,7 +22,7 @@ pub enum BacklogError {
     Write { path: PathBuf, source: io::Error },
     #[error("cannot lock {path}")]
     Lock { path: PathBuf, source: io::Error },
-    #[error("{0}")]
+    #[error(transparent)]
     Problems(#[from] Problems),
     #[error(transparent)]
     Edit(#[from] EditError),

@@ -116,7 +116,7 @@ impl Engine<'_> {
     ) -> Result<(), LaunchProblem> {
         let id = self.journal.id;
         let prompt_file = self.dir.prompt_file(id);
-        status::write(&self.dir.loop_dir(id), "prompt.md", prompt)?;
+        status::rewrite(&self.dir.loop_dir(id), "prompt.md", prompt)?;
         let assignment = Assignment { prompt, prompt_file: &prompt_file, wiggum: &self.settings.wiggum };
         let invocation = self.settings.driver.invocation(&assignment);
         let mut launch = Launch::new(command_line(invocation.command)?, &self.settings.workspace);
@@ -332,7 +332,6 @@ impl Engine<'_> {
         attempt: Attempt,
         check: &Check,
     ) -> Result<(), EngineError> {
-        self.flush()?;
         crash::point("before check");
         let Some(task) = self.journal.state.open.as_ref().map(|open| open.task.clone()) else {
             return Ok(());
@@ -349,7 +348,9 @@ impl Engine<'_> {
                 self.check_deadline = timeout.map(|limit| Instant::now() + limit.as_duration());
                 self.check = Some(running);
                 crash::point("after check start");
-                Ok(())
+                // A check is no effect that has to be recorded first: what is pending becomes
+                // durable while it runs, instead of before.
+                self.flush()
             }
             Err(problem) => {
                 let exit = Exit::NotStarted;

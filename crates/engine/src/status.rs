@@ -255,3 +255,49 @@ pub(crate) fn write(dir: &std::path::Path, name: &str, text: &str) -> std::io::R
     std::fs::write(&temporary, text)?;
     std::fs::rename(temporary, dir.join(name))
 }
+
+/// As [`write`], for a file nobody reads at this moment: in place where it is a plain file, which
+/// spares the file system a new file and the end of an old one.
+pub(crate) fn rewrite(dir: &std::path::Path, name: &str, text: &str) -> std::io::Result<()> {
+    use std::io::Write;
+    use std::os::unix::fs::MetadataExt;
+    let path = dir.join(name);
+    // Whatever an agent may have put there instead is replaced, not followed.
+    let is_plain = std::fs::symlink_metadata(&path).is_ok_and(|data| data.is_file() && data.nlink() == 1);
+    let Some(mut file) = is_plain.then(|| std::fs::OpenOptions::new().write(true).open(&path).ok()).flatten()
+    else {
+        return write(dir, name, text);
+    };
+    file.write_all(text.as_bytes())?;
+    file.set_len(text.len() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::rewrite;
+
+    #[test]
+    fn rewriting_leaves_nothing_of_a_longer_text() {
+        let dir = tempfile::tempdir().unwrap();
+        for text in ["", "a long text\n", "short", "a longer one again"] {
+            rewrite(dir.path(), "prompt.md", text).unwrap();
+            assert_eq!(fs::read_to_string(dir.path().join("prompt.md")).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn what_somebody_put_in_its_place_is_replaced_and_not_written_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, theirs) = (dir.path().join("prompt.md"), dir.path().join("theirs"));
+        fs::write(&theirs, "theirs").unwrap();
+        std::os::unix::fs::symlink(&theirs, &path).unwrap();
+        rewrite(dir.path(), "prompt.md", "ours").unwrap();
+        fs::remove_file(&path).unwrap();
+        fs::hard_link(&theirs, &path).unwrap();
+        rewrite(dir.path(), "prompt.md", "ours").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "ours");
+        assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs");
+    }
+}

@@ -131,6 +131,8 @@ fn name_of(path: &str, root: &Path) -> String {
         ".wiggum/wiggum.db-wal" => "the journal (write-ahead log)".to_owned(),
         ".wiggum/wiggum.db" => "the journal (checkpoint)".to_owned(),
         other if other.starts_with(&format!(".{BACKLOG}")) => "the backlog".to_owned(),
+        // Its directory has the loop's id for a name.
+        other if other.starts_with(".wiggum/loops/") => "files of the loop".to_owned(),
         other if other.starts_with(".git/objects") => "git's objects".to_owned(),
         other if other.starts_with(".git/") => "git's refs and the like".to_owned(),
         other => other.to_owned(),
