@@ -1,10 +1,11 @@
 //! Killed at any moment, a loop goes on exactly there.
 //!
-//! A run of thirteen tasks is killed with SIGKILL at every append and around every effect, started
+//! A run of fourteen tasks is killed with SIGKILL at every append and around every effect, started
 //! again until it ends, and what it came to is compared with a run that nobody disturbed. The usual
 //! test takes seeded chains of kills; `WIGGUM_SWEEP=full` (`cargo xtask soak`) takes every point.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
+#![expect(clippy::print_stderr, reason = "a sweep tells how far it came")]
 #![expect(clippy::disallowed_methods, reason = "the program under test is killed here, not supervised")]
 
 #[path = "crash/project.rs"]
@@ -22,7 +23,8 @@ use std::time::Instant;
 
 use project::{Project, Ran};
 use result::Final;
-use wiggum_core::event::EndReason;
+use wiggum_core::decide::decide;
+use wiggum_core::event::{EndReason, Event};
 
 /// A run that needs more starts than this does not get anywhere.
 const MAX_STARTS: usize = 400;
@@ -53,6 +55,33 @@ fn the_users_own_changes_survive_a_kill_at_every_point() {
 }
 
 #[test]
+fn the_undisturbed_run_meets_everything_that_could_be_cut_in_half() {
+    let project = Project::new();
+    let (undisturbed, points) = undisturbed(&project);
+    // For whoever changes the stories: `--nocapture` shows what became of them.
+    println!("{undisturbed:#?}\n{points:#?}");
+    assert!(points.len() > 500, "{}", points.len());
+    let kinds: Vec<String> = project.journal().iter().map(|envelope| kind_of(&envelope.event)).collect();
+    for kind in [
+        "work_kept",
+        "workspace_reset",
+        "tree_altered",
+        "commit_refused",
+        "status_put_back",
+        "task_failed",
+        "question_raised",
+        "question_answered",
+    ] {
+        assert!(kinds.iter().any(|found| found == kind), "{kind} did not happen");
+    }
+    assert_eq!(project.state().iterations, 18);
+}
+
+fn kind_of(event: &Event) -> String {
+    serde_json::to_value(event).unwrap()["type"].as_str().unwrap().to_owned()
+}
+
+#[test]
 fn a_run_killed_at_any_time_comes_to_the_same() {
     let (undisturbed, _) = undisturbed(&Project::new());
     let seeds: Vec<u64> = (0..if full() { 60 } else { 4 }).collect();
@@ -69,6 +98,52 @@ fn a_run_killed_at_any_time_comes_to_the_same() {
             (ran, String::new())
         })
     });
+}
+
+#[test]
+fn a_kill_while_git_commits_leaves_neither_locks_nor_half_a_commit() {
+    let (undisturbed, _) = undisturbed(&Project::new());
+    each_of(&[0, 2, 5], |let_pass| {
+        let project = Project::new();
+        project.block_commit(*let_pass);
+        let mut kill = true;
+        finish(project, &undisturbed, &format!("{let_pass} commits first"), |project| {
+            if !std::mem::take(&mut kill) {
+                return (project.run(None).0, String::new());
+            }
+            let mut child = project.wiggum().spawn().unwrap();
+            project.await_blocked_commit();
+            child.kill().unwrap();
+            (project.wait(child), "in the hook of a commit".to_owned())
+        })
+    });
+}
+
+#[test]
+fn projections_can_be_thrown_away_at_any_time() {
+    let (undisturbed, points) = undisturbed(&Project::new());
+    let steps: Vec<usize> = (1..6).map(|part| points.len() * part / 6).collect();
+    each_of(&steps, |point| {
+        let mut point = Some(*point);
+        finish(Project::new(), &undisturbed, &format!("point {point:?}"), |project| {
+            let (ran, passed) = project.run(point);
+            point = point.filter(|_| ran != Ran::Killed).map(|point| point - passed.len());
+            let before = seen(project);
+            project.forget_projections();
+            assert_eq!(seen(project), before, "the journal alone says what is true");
+            (ran, String::new())
+        })
+    });
+}
+
+/// What the journal says is true, and what to do next.
+fn seen(project: &Project) -> String {
+    let state = project.state();
+    // The order of its hash maps is nobody's business.
+    let tasks: Vec<String> = state.tasks.iter().map(|entry| format!("{entry:?}")).collect();
+    let now = state.last_at.unwrap_or_default();
+    let status = wiggum_engine::status::projection(&state, now);
+    format!("{tasks:?} {:?} {:?} {:?} {status}", state.open, state.run, decide(&state, now))
 }
 
 fn full() -> bool {
@@ -111,6 +186,7 @@ fn undisturbed(project: &Project) -> (Final, Vec<String>) {
             Ran::Exited(_) | Ran::Killed => panic!("{ran:?} without a question or a kill"),
         }
     }
+    eprintln!("{} crash points", points.len());
     (Final::of(project), points)
 }
 
@@ -226,6 +302,7 @@ fn each_of<T: Sync>(items: &[T], work: impl Fn(&T) -> Result<(), String> + Sync)
     let worker = || {
         while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
             if let Err(failure) = work(item) {
+                eprintln!("{failure}\n");
                 failures.lock().unwrap().push(failure);
             }
         }

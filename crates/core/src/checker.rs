@@ -157,6 +157,9 @@ fn check_fence(before: &Loop, iteration: Iteration, attempt: Attempt, stage: Sta
 fn check_verdict(before: &Loop, verdict: &Verdict) -> Option<String> {
     let open = before.open.as_ref()?;
     let Verdict::Accepted { verified } = verdict else { return None };
+    if before.git && !open.tree_taken {
+        return Some("accepted before its tree was taken".to_owned());
+    }
     if open.claim.is_none() && !before.policy.checks.complete_without_claim {
         return Some("accepted without a claim".to_owned());
     }

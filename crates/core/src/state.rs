@@ -116,6 +116,17 @@ pub struct OpenIteration {
     pub usage: Option<Usage>,
 }
 
+impl OpenIteration {
+    /// What is looked at again after a crash is flagged once.
+    fn note_flags(&mut self, flags: &[Flag]) {
+        for flag in flags {
+            if !self.flags.contains(flag) {
+                self.flags.push(flag.clone());
+            }
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// The agent runs.
@@ -175,6 +186,7 @@ impl Loop {
             Event::RunResumed { run: _, policy, agent } => {
                 self.adopt_policy(policy, agent);
                 self.run.stop_requested = None;
+                self.check_anew();
             }
             Event::BacklogRead { added, changed, removed, order, revision: _ } => {
                 self.backlog_broken = None;
@@ -220,19 +232,20 @@ impl Loop {
                     open.asked.clone_from(questions);
                     open.error.clone_from(error);
                     open.exit = Some(*exit);
-                    open.flags.extend(flags.iter().cloned());
+                    open.note_flags(flags);
                 }
             }
             Event::TreeTaken { flags, .. } => {
                 if let Some(open) = &mut self.open {
                     open.tree_taken = true;
-                    open.flags.extend(flags.iter().cloned());
+                    open.note_flags(flags);
                 }
             }
             Event::TreeAltered { .. } => {
                 if let Some(open) = &mut self.open {
                     open.stage = Stage::Judging;
                     open.altered += 1;
+                    open.tree_taken = false;
                     open.evidence.clear();
                     open.inspection = None;
                 }
@@ -246,7 +259,7 @@ impl Loop {
                 if let Some(open) = &mut self.open {
                     open.inspection =
                         Some(Inspection { changed_total: *changed_total, digest: digest.clone() });
-                    open.flags.extend(flags.iter().cloned());
+                    open.note_flags(flags);
                 }
             }
             Event::Judged { verdict, .. } => self.judge(verdict, at),
@@ -365,6 +378,17 @@ impl Loop {
             if open.carried.is_some() { Workspace::Holds(open.task.clone()) } else { Workspace::Clean };
         self.set_state(&open.task, TaskState::Running, open.started_at);
         self.open = Some(open);
+    }
+
+    /// A new engine runs all checks of an attempt again: what one of them leaves in the work tree is
+    /// gone with the engine before, and the next may need it.
+    fn check_anew(&mut self) {
+        if let Some(open) = &mut self.open
+            && open.stage == Stage::Judging
+        {
+            open.evidence.clear();
+            open.inspection = None;
+        }
     }
 
     fn add_usage(&mut self, usage: Option<Usage>) {

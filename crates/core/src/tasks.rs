@@ -193,7 +193,9 @@ impl Tasks {
         match self.slot(&task.id) {
             Some(slot) => {
                 let entry = &mut self.entries[slot];
-                let by_person = task.status != entry.spec.status || entry.removed;
+                // What we would write ourselves we may have written: the record of it is lost in a crash.
+                let changed = task.status != entry.spec.status && task.status != entry.state.file_status();
+                let by_person = changed || entry.removed;
                 entry.spec = task.clone();
                 entry.removed = false;
                 if by_person && entry.state != TaskState::Running {

@@ -10,6 +10,8 @@ use wiggum_core::checker;
 use wiggum_core::decide::decide;
 use wiggum_core::event::{EndReason, Event};
 use wiggum_core::state::Loop;
+use wiggum_core::task::{FileStatus, Task};
+use wiggum_core::tasks::TaskState;
 
 #[test]
 fn random_worlds_keep_every_invariant_and_come_to_an_end() {
@@ -164,4 +166,45 @@ fn time_between_a_crash_and_the_next_start_does_not_count() {
     world.run();
     assert_eq!(world.ended(), EndReason::GoalAchieved);
     assert!(world.state.run.active_ms < 3_600_000);
+}
+
+#[test]
+fn a_status_the_engine_wrote_before_a_crash_is_nobodys_word() {
+    let mut world = World::new(1, Mood::Liar);
+    world.start(&["a"]);
+    world.run();
+    let failed = world.state.task(&"a".into()).unwrap().clone();
+    assert!(matches!(failed.state, TaskState::Failed { .. }), "{:?}", failed.state);
+
+    // Skipped by a person, written to the file, killed: the file says so, the journal does not.
+    world.push(Event::TaskSkipped { task: "a".into(), by: "test".into() });
+    let read = |status| Event::BacklogRead {
+        revision: String::new(),
+        added: Vec::new(),
+        changed: vec![Task { status, ..failed.spec.clone() }],
+        removed: Vec::new(),
+        order: None,
+    };
+    world.push(read(FileStatus::Skipped));
+    assert_eq!(world.state.task(&"a".into()).unwrap().failures, failed.failures);
+
+    // Whereas this can only be a person.
+    world.push(read(FileStatus::Open));
+    let reopened = world.state.task(&"a".into()).unwrap();
+    assert_eq!((&reopened.state, reopened.failures), (&TaskState::Open, 0));
+}
+
+#[test]
+fn a_new_engine_checks_an_attempt_anew() {
+    let mut world = World::new(1, Mood::Diligent);
+    world.start(&["a"]);
+    world.run_until(|event| matches!(event, Event::EvidenceGathered { .. }));
+    world.resume();
+    let open = world.state.open.as_ref().unwrap();
+    assert_eq!((open.evidence.len(), open.tree_taken), (0, true));
+    world.run();
+    assert_eq!(world.ended(), EndReason::GoalAchieved);
+    let gathered = world.journal.iter().filter(|e| matches!(e.event, Event::EvidenceGathered { .. })).count();
+    assert_eq!(gathered, 2, "once before and once after");
+    assert_eq!(checker::check(&world.journal), vec![]);
 }

@@ -12,7 +12,7 @@ use wiggum_core::event::Event;
 use wiggum_core::ids::TaskId;
 use wiggum_core::state::Loop;
 use wiggum_core::task::{FileStatus, Task};
-use wiggum_workspace::paths::{FileLock, write_atomic};
+use wiggum_workspace::paths::{FileLock, remove_temporary, write_atomic};
 
 #[derive(Debug, thiserror::Error)]
 pub enum BacklogError {
@@ -139,6 +139,12 @@ impl BacklogFile {
         self.write(good.text())?;
         self.backlog = Some(good);
         Ok(found)
+    }
+
+    /// Removes what a crash in the middle of a write left beside the file.
+    pub fn remove_temporary(&self) -> Result<(), BacklogError> {
+        let _lock = self.lock()?;
+        remove_temporary(&self.path).map_err(|source| BacklogError::Write { path: self.path.clone(), source })
     }
 
     fn write(&mut self, text: &str) -> Result<(), BacklogError> {

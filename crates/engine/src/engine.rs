@@ -18,8 +18,9 @@ use wiggum_core::ids::{LoopId, TaskId};
 use wiggum_core::policy::Policy;
 use wiggum_core::state::{Loop, Stage};
 use wiggum_store::{Holder, Identity, Store};
+use wiggum_workspace::crash;
 use wiggum_workspace::git::{Git, Guardian};
-use wiggum_workspace::paths::FileLock;
+use wiggum_workspace::paths::ProcessLock;
 use wiggum_workspace::process::{self, Ended, Grace, Running, Stop};
 
 use crate::backlog_file::{BacklogError, BacklogFile, Refresh, difference};
@@ -29,7 +30,7 @@ use crate::journal::Journal;
 use crate::requests;
 use crate::state_dir::StateDir;
 use crate::status;
-use crate::tree::Watched;
+use crate::tree::{Watched, prompt_in_use};
 use crate::wake::Waker;
 
 /// What may wait in the channel before agents are slowed down.
@@ -131,7 +132,7 @@ pub struct Engine<'a> {
     /// Something waits in the store; set from the watcher's thread, so that no wake-up is lost
     /// while the channel is full.
     woken: Arc<AtomicBool>,
-    _workspace: FileLock,
+    _workspace: ProcessLock,
     skip_after_stop: Option<(TaskId, String)>,
     waker: Option<Waker>,
     last_waiting: Option<Waiting>,
@@ -186,12 +187,17 @@ impl<'a> Engine<'a> {
         }
         let mut store = Store::open(&dir.database())?;
         let (id, epoch) = take_over(&mut store, &settings)?;
+        crash::point("loop taken over");
         let workspace = claim_workspace(&dir)?;
         let state = read_state(&store, id)?;
         let clock = Clock::starting_after(state.last_at);
         let marker = Some(("WIGGUM_LOOP_ID".to_owned(), id.to_string()));
         let git = Git::discover(&settings.workspace)?.map(|git| git.with_marker(marker));
         let (sender, inputs) = sync_channel(INPUTS);
+        if settings.prompt.is_none() && state.open.is_some() {
+            // The agent of before a crash may have removed it; it will be put back.
+            settings.prompt = prompt_in_use(&dir.guard_dir(id));
+        }
         let watched = Watched::new(&settings)?;
         let mut engine = Self {
             journal: Journal::new(store, state, id, epoch),
@@ -242,6 +248,7 @@ impl<'a> Engine<'a> {
         } else if self.status.stale {
             self.write_status_file();
         }
+        crash::point("run over");
         let epoch = self.journal.epoch();
         let released = self.journal.store.release(self.journal.id, epoch);
         let outcome = result?;
@@ -322,7 +329,7 @@ impl<'a> Engine<'a> {
             Action::StartIteration { iteration, task, attempt, carried } => {
                 self.start_iteration(*iteration, task, *attempt, carried.as_deref())?;
             }
-            Action::StopAgent { why, .. } => return Ok(self.stop_agent(*why)),
+            Action::StopAgent { why, .. } => return self.stop_agent(*why),
             Action::TakeTree { iteration, attempt } => self.take_tree(*iteration, *attempt)?,
             Action::RunCheck { iteration, attempt, index: _, check } => {
                 if self.check.is_some() {
@@ -362,7 +369,7 @@ impl<'a> Engine<'a> {
     /// where changes of theirs were set aside, it cannot wait.
     fn leave_in_order(&mut self) -> Result<(), EngineError> {
         if self.journal.state.user_changes.is_some() {
-            self.interrupt_iteration("stopped", 0);
+            self.interrupt_iteration("stopped", 0)?;
         }
         if self.journal.state.unkept.is_none() && self.journal.state.open.is_none() && self.git.is_some() {
             if self.journal.state.workspace != wiggum_core::state::Workspace::Clean {
@@ -406,10 +413,7 @@ impl<'a> Engine<'a> {
             }
             Input::CheckEnded { ended, output } => self.check_ended(ended, &output),
             Input::Wake => Ok(()),
-            Input::Person(request) => {
-                self.handle_request(&request, "terminal");
-                Ok(())
-            }
+            Input::Person(request) => self.handle_request(&request, "terminal"),
             Input::Interrupt(signal) => {
                 self.interrupt(signal);
                 Ok(())
@@ -433,27 +437,27 @@ impl<'a> Engine<'a> {
     }
 
     /// Stops whatever works on the open iteration; false if that is under way already.
-    fn stop_agent(&mut self, why: StopWhy) -> bool {
+    fn stop_agent(&mut self, why: StopWhy) -> Result<bool, EngineError> {
         let grace = self.settings.grace;
         if let Some(agent) = &mut self.agent {
             if agent.stopping.is_some() {
-                return false;
+                return Ok(false);
             }
             agent.stopping = Some(why);
             let stop = if why == StopWhy::AgentTimeout { Stop::TimedOut } else { Stop::Asked };
             agent.process.stop(stop, grace);
-            return true;
+            return Ok(true);
         }
         match &self.check {
             Some(check) => {
                 check.stop(Stop::Asked, grace);
                 self.check = None;
             }
-            None if self.journal.state.open.is_none() => return false,
+            None if self.journal.state.open.is_none() => return Ok(false),
             None => {}
         }
-        self.interrupt_iteration("stopped", 0);
-        true
+        self.interrupt_iteration("stopped", 0)?;
+        Ok(true)
     }
 
     fn take_requests(&mut self) -> Result<(), EngineError> {
@@ -463,7 +467,7 @@ impl<'a> Engine<'a> {
             // Whoever paused or stopped meant the engine of that time, not this one.
             let stale = self.journal.state.run.started_at.is_some_and(|at| pending.at < at);
             if !(stale && requests::is_about_the_engine(&pending.request)) {
-                self.handle_request(&pending.request, &pending.by);
+                self.handle_request(&pending.request, &pending.by)?;
             }
         }
         self.flush()?;
@@ -474,7 +478,7 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    fn handle_request(&mut self, request: &Request, by: &str) {
+    fn handle_request(&mut self, request: &Request, by: &str) -> Result<(), EngineError> {
         match requests::translate(&self.journal.state, request, by) {
             requests::Translated::Events(events) => {
                 for event in events {
@@ -483,16 +487,21 @@ impl<'a> Engine<'a> {
             }
             requests::Translated::SkipRunning(task) => {
                 self.skip_after_stop = Some((task, by.to_owned()));
-                self.stop_agent(StopWhy::Asked);
+                self.stop_agent(StopWhy::Asked)?;
             }
         }
+        Ok(())
     }
 
     /// The iteration under way ends without outcome.
-    pub(crate) fn interrupt_iteration(&mut self, reason: &str, ended_processes: u32) {
-        let Some(open) = &self.journal.state.open else { return };
+    pub(crate) fn interrupt_iteration(
+        &mut self,
+        reason: &str,
+        ended_processes: u32,
+    ) -> Result<(), EngineError> {
+        let Some(open) = self.journal.state.open.clone() else { return Ok(()) };
         let (iteration, attempt) = (open.iteration, open.attempt);
-        let kept = self.keep_interrupted_work();
+        let kept = self.undo_attempt(&open)?;
         self.record(Event::Interrupted {
             iteration,
             attempt,
@@ -503,6 +512,7 @@ impl<'a> Engine<'a> {
         if let Some((task, by)) = self.skip_after_stop.take() {
             self.record(Event::TaskSkipped { task, by });
         }
+        Ok(())
     }
 
     /// Reads the backlog if it changed. Between iterations, everything in it is a person's word.
@@ -644,9 +654,9 @@ fn take_over(store: &mut Store, settings: &Settings) -> Result<(LoopId, u64), En
 }
 
 /// Two loops may share a repository, but not a work tree at the same time.
-fn claim_workspace(dir: &StateDir) -> Result<FileLock, EngineError> {
+fn claim_workspace(dir: &StateDir) -> Result<ProcessLock, EngineError> {
     let path = dir.workspace_lock();
-    match FileLock::try_acquire(&path) {
+    match ProcessLock::try_acquire(&path) {
         Ok(Some(lock)) => Ok(lock),
         Ok(None) => Err(EngineError::Busy { path: dir.path().to_owned() }),
         Err(source) => Err(EngineError::Write { path, source }),

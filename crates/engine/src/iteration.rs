@@ -56,11 +56,17 @@ impl Engine<'_> {
             workspace: self.settings.workspace.display().to_string(),
             prompt: prompt_blob,
         });
+        // What is there before the agent is known before it is known that there is one: whoever finds
+        // this iteration under way after a crash compares with that.
+        self.guard_repository()?;
+        self.note_own_files()?;
         self.flush()?;
         crash::point("before agent");
         self.bring_work_in_place(carried.as_deref())?;
-        self.watched.note_own_files();
-        self.guard_repository()?;
+        if carried.is_some() {
+            // The work of the last attempt may hold a prompt of its own.
+            self.note_own_files()?;
+        }
         if let Err(error) = self.launch_agent(iteration, task, attempt, &prompt) {
             let finished = Finished { complaints: chain(&error), ..Finished::default() };
             let ended =
@@ -170,8 +176,7 @@ impl Engine<'_> {
         if let Some(task) = self.journal.state.open.as_ref().map(|open| open.task.clone()) {
             self.guard_backlog(&task)?;
         }
-        self.interrupt_iteration(reason, ended_processes);
-        Ok(())
+        self.interrupt_iteration(reason, ended_processes)
     }
 
     /// Records the agent's end with what its final message means.
@@ -186,6 +191,7 @@ impl Engine<'_> {
         let (iteration, attempt, task) = (open.iteration, open.attempt, open.task.clone());
         let (ticked, backlog_flags) = self.guard_backlog(&task)?;
         flags.extend(backlog_flags);
+        flags.extend(self.touched()?);
         let reader = ClaimReader { task: &task, prompt, promises: DEFAULT_PROMISES };
         let claim = reader.read(&finished.message).or(ticked);
         let questions = read_escalations(&finished.message, prompt);
@@ -269,8 +275,9 @@ impl Engine<'_> {
         let mut flags = vec![backlog_flag(&self.settings.backlog_name, "changed while the agent ran")];
         for found in found.tasks() {
             let Some(entry) = self.journal.state.task(&found.id) else { continue };
-            let expected = entry.spec.status;
-            if found.status == expected || !self.can_say(expected) {
+            // A status the dialect has no word for stands there as open, and stays that.
+            let expected = if self.can_say(entry.spec.status) { entry.spec.status } else { FileStatus::Open };
+            if found.status == expected {
                 continue;
             }
             let own_tick = found.id == *task && found.status == FileStatus::Done;

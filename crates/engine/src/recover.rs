@@ -22,6 +22,7 @@ impl Engine<'_> {
         }
         let ended = process::end_marked("WIGGUM_LOOP_ID", &self.journal.id.to_string());
         crash::point("ended marked");
+        self.backlog.remove_temporary()?;
         if let Some(git) = &self.git {
             git.clear_dead_lock()?;
         }
@@ -36,6 +37,10 @@ impl Engine<'_> {
         };
         match open.stage {
             Stage::Agent => self.interrupt_agent("the engine was gone", ended)?,
+            Stage::Judging | Stage::Landing { .. } if open.tree_taken && self.lost_taken_tree() => {
+                self.interrupt_iteration("the tree that was taken is gone", ended)?;
+            }
+            // The checks run again, all of them: what one leaves behind, the next may need.
             Stage::Judging if open.tree_taken => self.return_to_attempt()?,
             // The agent had ended by itself: what lies there is its work.
             Stage::Judging => {}
@@ -43,6 +48,11 @@ impl Engine<'_> {
         }
         crash::point("recovered");
         self.flush()
+    }
+
+    /// A power cut may take the saved index, though not what the journal says of it.
+    fn lost_taken_tree(&self) -> bool {
+        self.git.is_some() && !self.taken_index().exists()
     }
 
     /// The tree is as it was taken, without what came into it while nobody ran.

@@ -16,7 +16,7 @@ use wiggum_workspace::crash;
 use wiggum_workspace::git::{
     Change, CommitOutcome, Entry, Git, GitError, Guardian, Head, PutBack, Source, Status,
 };
-use wiggum_workspace::paths::write_atomic;
+use wiggum_workspace::paths::{remove_temporary, write_atomic};
 
 use crate::backlog_file::BacklogError;
 use crate::check_files::{CheckFile, check_files};
@@ -48,6 +48,22 @@ struct OwnFile {
     before: Option<Vec<u8>>,
 }
 
+/// Where the path of the prompt in use is kept.
+const PROMPT_PATH: &str = "prompt-path";
+
+/// The prompt that the engine before us worked with.
+pub(crate) fn prompt_in_use(copies: &Path) -> Option<PathBuf> {
+    let path = fs::read_to_string(copies.join(PROMPT_PATH)).ok()?;
+    (!path.is_empty()).then(|| path.into())
+}
+
+impl OwnFile {
+    fn copy_in(&self, copies: &Path) -> PathBuf {
+        // By name, since another prompt may be in use after a crash.
+        copies.join(format!("own-{}", self.name.replace(['/', '\\'], "-")))
+    }
+}
+
 impl Watched {
     pub(crate) fn new(settings: &Settings) -> Result<Self, EngineError> {
         let mut globs = GlobSetBuilder::new();
@@ -69,28 +85,69 @@ impl Watched {
         Ok(Self { protected, excluded: Vec::new(), backlog_tracked: false, own: own.collect() })
     }
 
-    /// Remembers the user's files as they are before the agent runs.
-    pub(crate) fn note_own_files(&mut self) {
+    /// Remembers the user's files as they are before the agent runs, also for whoever comes after a
+    /// crash.
+    fn note_own_files(&mut self, copies: &Path) -> std::io::Result<()> {
+        let prompt = self.own.iter().find(|own| own.is_prompt).map(|own| own.path.clone());
+        if prompt != prompt_in_use(copies) {
+            fs::create_dir_all(copies)?;
+            let path = prompt.map(PathBuf::into_os_string).unwrap_or_default();
+            remove_temporary(&copies.join(PROMPT_PATH))?;
+            write_atomic(&copies.join(PROMPT_PATH), path.as_encoded_bytes())?;
+        }
         for own in &mut self.own {
-            own.before = fs::read(&own.path).ok();
+            let now = fs::read(&own.path).ok();
+            let copy = own.copy_in(copies);
+            match &now {
+                Some(bytes) if fs::read(&copy).ok().as_ref() != Some(bytes) => {
+                    fs::create_dir_all(copies)?;
+                    remove_temporary(&copy)?;
+                    write_atomic(&copy, bytes)?;
+                }
+                None if copy.exists() => fs::remove_file(&copy)?,
+                Some(_) | None => {}
+            }
+            own.before = now;
+        }
+        Ok(())
+    }
+
+    /// What an engine before us remembered.
+    fn recall_own_files(&mut self, copies: &Path) {
+        for own in &mut self.own {
+            own.before = fs::read(own.copy_in(copies)).ok();
         }
     }
 
-    /// Puts those of them back that no commit could bring back, or that the next attempt needs.
-    fn put_back_own_files(&self) -> Result<Vec<Flag>, EngineError> {
-        let mut flags = Vec::new();
-        for own in &self.own {
-            let Some(before) = &own.before else { continue };
+    fn recalled(&self, name: &str) -> Option<&Vec<u8>> {
+        self.own.iter().find(|own| own.name == name)?.before.as_ref()
+    }
+
+    /// Those of them that have to be put back: no commit could bring them back, or the next attempt
+    /// needs them.
+    fn changed_own_files(&self) -> impl Iterator<Item = (&OwnFile, &Vec<u8>)> {
+        self.own.iter().filter_map(|own| {
+            let before = own.before.as_ref()?;
             let now = fs::read(&own.path).ok();
             let gone = now.is_none() && own.is_prompt;
-            if now.as_ref() == Some(before) || !(gone || self.excluded.contains(&own.name)) {
-                continue;
-            }
-            write_atomic(&own.path, before)
+            let due = gone || self.excluded.contains(&own.name);
+            (now.as_ref() != Some(before) && due).then_some((own, before))
+        })
+    }
+
+    fn touched_own_files(&self) -> Vec<Flag> {
+        self.changed_own_files()
+            .map(|(own, _)| flag(FlagKind::ProtectedPath, &own.name, "put back"))
+            .collect()
+    }
+
+    fn put_back_own_files(&self) -> Result<(), EngineError> {
+        for (own, before) in self.changed_own_files() {
+            remove_temporary(&own.path)
+                .and_then(|()| write_atomic(&own.path, before))
                 .map_err(|source| EngineError::Write { path: own.path.clone(), source })?;
-            flags.push(flag(FlagKind::ProtectedPath, &own.name, "put back"));
         }
-        Ok(flags)
+        Ok(())
     }
 
     /// A prompt that is tracked may be part of a task's work, but not unseen.
@@ -110,12 +167,18 @@ impl Engine<'_> {
     pub(crate) fn look_at_repository(&mut self) -> Result<(), EngineError> {
         let Some(git) = &self.git else { return Ok(()) };
         git.exclude_state_dir()?;
-        self.watched.backlog_tracked = git.is_tracked(&self.settings.backlog_name)?;
+        self.watched.recall_own_files(&self.dir.guard_dir(self.journal.id));
+        self.watched.backlog_tracked = self.is_tracked(git, &self.settings.backlog_name)?;
         self.watched.excluded = vec![self.settings.backlog_name.clone()];
         let changed = git.status()?.paths();
         for name in own_files(&self.settings) {
             // What the user changed there is not for a task to commit or to reset.
-            if changed.contains(&name) || !git.is_tracked(&name)? {
+            let by_user = match (&self.journal.state.open, self.watched.recalled(&name)) {
+                (Some(open), Some(before)) => in_base(git, open, &name)?.as_ref() != Some(before),
+                (Some(_), None) => false,
+                (None, _) => changed.contains(&name),
+            };
+            if by_user || !self.is_tracked(git, &name)? {
                 self.watched.excluded.push(name);
             }
         }
@@ -127,11 +190,27 @@ impl Engine<'_> {
         Ok(())
     }
 
+    /// Is this file the repository's? After a crash its agent may have added it, so what the attempt
+    /// started from counts.
+    fn is_tracked(&self, git: &Git, name: &str) -> Result<bool, EngineError> {
+        match &self.journal.state.open {
+            Some(open) => Ok(in_base(git, open, name)?.is_some()),
+            None => Ok(git.is_tracked(name)?),
+        }
+    }
+
     /// Remembers git's hooks and configuration, so that an agent cannot change them.
     pub(crate) fn guard_repository(&mut self) -> Result<(), EngineError> {
         let Some(git) = &self.git else { return Ok(()) };
         self.guardian = Some(Guardian::take(git, &self.dir.guard_dir(self.journal.id))?);
         Ok(())
+    }
+
+    pub(crate) fn note_own_files(&mut self) -> Result<(), EngineError> {
+        let copies = self.dir.guard_dir(self.journal.id);
+        self.watched
+            .note_own_files(&copies)
+            .map_err(|source| EngineError::Write { path: copies.clone(), source })
     }
 
     /// A run starts, or goes on, from a clean tree: what the user has not committed is theirs, not the
@@ -141,16 +220,15 @@ impl Engine<'_> {
         let state = &self.journal.state;
         let holds_work =
             state.open.is_some() || state.unkept.is_some() || state.workspace != Workspace::Clean;
-        if state.user_changes.is_some() || holds_work {
+        if holds_work {
             return Ok(());
+        }
+        if let Some(commit) = state.user_changes.clone() {
+            return self.finish_setting_aside(&commit);
         }
         git.exclude_state_dir()?;
         let status = git.status()?;
-        let mut own: Vec<String> = own_files(&self.settings);
-        own.push(self.settings.backlog_name.clone());
-        if ignores_only_us(git)? {
-            own.push(".gitignore".to_owned());
-        }
+        let own = self.own_paths(git)?;
         let dirty: Vec<String> = status.paths().into_iter().filter(|path| !own.contains(path)).collect();
         if dirty.is_empty() {
             return Ok(());
@@ -161,14 +239,56 @@ impl Engine<'_> {
         // Numbered, since what could not be put back the last time must not be overwritten.
         let reference = format!("refs/wiggum/{}/user-changes/{}", self.short_id(), self.journal.state.seq);
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
-        if let Some(commit) = git.set_aside(&reference, &own)? {
-            self.record(Event::UserChangesSetAside { reference, commit });
-            self.flush()?;
+        let Some(commit) = git.keep_changes(&reference, &own)? else { return Ok(()) };
+        let head = git.head()?.commit;
+        self.record(Event::UserChangesSetAside { reference, commit });
+        self.flush()?;
+        if let Some(git) = &self.git {
+            git.reset_hard(head.as_deref(), &own)?;
+        }
+        crash::point("user changes set aside");
+        Ok(())
+    }
+
+    /// We were killed between setting the user's changes aside and the clean tree, or while they were
+    /// put back. What lies there now is part of them, unless somebody went on working: kept as well.
+    fn finish_setting_aside(&mut self, commit: &str) -> Result<(), EngineError> {
+        let Some(git) = &self.git else { return Ok(()) };
+        let reference = format!("refs/wiggum/{}/found/{}", self.short_id(), self.journal.state.seq);
+        let own = self.own_paths(git)?;
+        let own: Vec<&str> = own.iter().map(String::as_str).collect();
+        let found = match git.keep_changes(&reference, &own) {
+            // They did not fit, and we were killed before that was undone.
+            Err(GitError::Unmerged { .. }) => {
+                git.stage_all(&own)?;
+                git.keep_changes(&reference, &own)?
+            }
+            found => found?,
+        };
+        let Some(found) = found else { return Ok(()) };
+        let same = git.same_changes(&found, commit)?;
+        git.reset_hard(git.head()?.commit.as_deref(), &own)?;
+        if same {
+            git.delete_reference(&reference)?;
+        } else {
+            let message = format!("changes found in the work tree are kept under {reference}");
+            self.record(Event::Noticed { task: None, message });
         }
         Ok(())
     }
 
+    /// Files whose changes are no dirt: they belong to the loop, or to its set-up.
+    fn own_paths(&self, git: &Git) -> Result<Vec<String>, EngineError> {
+        let mut own = own_files(&self.settings);
+        own.push(self.settings.backlog_name.clone());
+        if ignores_only_us(git)? {
+            own.push(".gitignore".to_owned());
+        }
+        Ok(own)
+    }
+
     pub(crate) fn put_back_user_changes(&mut self, commit: &str) -> Result<(), EngineError> {
+        self.flush()?;
         let Some(git) = &self.git else { return Ok(()) };
         let clean = match git.put_back(commit, &self.watched.excluded()) {
             Ok(PutBack::Clean) => true,
@@ -176,6 +296,7 @@ impl Engine<'_> {
             Ok(PutBack::Conflict) | Err(GitError::NotClean { .. }) => false,
             Err(error) => return Err(error.into()),
         };
+        crash::point("user changes put back");
         self.record(Event::UserChangesPutBack { commit: commit.to_owned(), clean });
         Ok(())
     }
@@ -212,9 +333,13 @@ impl Engine<'_> {
     }
 
     pub(crate) fn take_tree(&mut self, iteration: Iteration, attempt: Attempt) -> Result<(), EngineError> {
-        let mut flags = self.watched.put_back_own_files()?;
+        self.watched.put_back_own_files()?;
+        let mut flags = Vec::new();
         if let Some(git) = &self.git {
-            flags.extend(self.put_back_hooks()?);
+            if let Some(guardian) = &self.guardian {
+                guardian.compare_and_put_back()?;
+                crash::point("hooks put back");
+            }
             self.clear_locks(git)?;
             flags.extend(self.put_head_back(git, iteration)?);
             git.stage_all(&self.watched.excluded())?;
@@ -241,17 +366,21 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Commits the agent made itself become part of the task's own; a branch it switched to is left;
-    /// commits it threw away are there again.
-    fn put_head_back(&self, git: &Git, iteration: Iteration) -> Result<Vec<Flag>, EngineError> {
-        let Some(open) = &self.journal.state.open else { return Ok(Vec::new()) };
+    /// What the agent did to git itself and to the user's set-up. Noted with its end, before any of it
+    /// is put back: afterwards nobody could tell.
+    pub(crate) fn touched(&self) -> Result<Vec<Flag>, EngineError> {
+        let mut flags = self.watched.touched_own_files();
+        let (Some(git), Some(open)) = (&self.git, &self.journal.state.open) else { return Ok(flags) };
+        let hooks = self.guardian.as_ref().map_or(Ok(Vec::new()), Guardian::compare)?;
+        flags.extend(hooks.iter().map(|name| flag(FlagKind::HooksTouched, name, "put back")));
         let head = git.head()?;
-        let mut flags = Vec::new();
-        if let (Some(at), Some(base)) = (&head.commit, &open.base)
-            && at != base
-            && git.is_ancestor(at, base)?
-        {
-            return self.redo_history(git, open, base, iteration);
+        if let Some(base) = went_back(git, &head, open)? {
+            flags.push(flag(
+                FlagKind::BranchSwitched,
+                &short(base),
+                "was thrown away by the agent; put back",
+            ));
+            return Ok(flags);
         }
         if head.branch != open.branch {
             let name = head.branch.as_deref().unwrap_or("a detached HEAD");
@@ -261,10 +390,21 @@ impl Engine<'_> {
             let name = head.commit.as_deref().map_or_else(String::new, short);
             flags.push(flag(FlagKind::AgentCommitted, &name, "becomes part of the task's commit"));
         }
-        if !flags.is_empty() {
+        Ok(flags)
+    }
+
+    /// Commits made since the attempt started, by the agent or by us, become changes of the index
+    /// again; a branch the agent switched to is left; commits it threw away are there again.
+    fn put_head_back(&self, git: &Git, iteration: Iteration) -> Result<Vec<Flag>, EngineError> {
+        let Some(open) = &self.journal.state.open else { return Ok(Vec::new()) };
+        let head = git.head()?;
+        if let Some(base) = went_back(git, &head, open)? {
+            return self.redo_history(git, open, base, iteration);
+        }
+        if head.branch != open.branch || head.commit != open.base {
             git.squash_onto(open.base.as_deref(), open.branch.as_deref())?;
         }
-        Ok(flags)
+        Ok(Vec::new())
     }
 
     /// The agent went back in history: its tree lacks what others did since. Its own work is moved
@@ -281,15 +421,19 @@ impl Engine<'_> {
         let reference = format!("refs/wiggum/{}/rewound/{iteration}", self.short_id());
         let kept = git.keep_work(&reference, "Work on an older commit")?;
         let moved = git.move_work(&kept, base)?;
+        // The files first: found on the older commit again after a crash, they would be moved again;
+        // found on the newer one, they would look like work that undoes what others did.
+        let mut flags = Vec::new();
+        match &moved {
+            Some(moved) => git.restore_work(moved, &excluded)?,
+            None => flags.push(flag(
+                FlagKind::BranchSwitched,
+                &short(base),
+                "the agent's work does not fit on what it threw away",
+            )),
+        }
         git.squash_onto(open.base.as_deref(), open.branch.as_deref())?;
-        let detail = match &moved {
-            Some(moved) => {
-                git.restore_work(moved, &excluded)?;
-                "was thrown away by the agent; put back"
-            }
-            None => "was thrown away by the agent, and its work does not fit on it",
-        };
-        Ok(vec![flag(FlagKind::BranchSwitched, &short(base), detail)])
+        Ok(flags)
     }
 
     pub(crate) fn inspect(&mut self, iteration: Iteration, attempt: Attempt) -> Result<(), EngineError> {
@@ -300,6 +444,8 @@ impl Engine<'_> {
             None => (Vec::new(), stamp_of_tree(&self.settings.workspace, &self.settings.backlog)),
             Some(git) => {
                 flags.extend(self.put_back_hooks()?);
+                // A check may have put its own files into the index.
+                git.put_back_index(&self.taken_index())?;
                 let status = self.own_status(git)?;
                 flags.extend(self.put_back_leftovers(git, &status, iteration)?);
                 flags.extend(self.flag_changes(git, &open, &status.staged)?);
@@ -500,16 +646,16 @@ impl Engine<'_> {
             self.complete(open, Some(commit), verified);
             return Ok(());
         }
-        git.squash_onto(open.base.as_deref(), open.branch.as_deref())?;
-        git.stage_all(&self.watched.excluded())?;
-        git.save_index(&self.taken_index())?;
         if open.altered >= MAX_ALTERATIONS {
+            git.squash_onto(open.base.as_deref(), open.branch.as_deref())?;
             let output = self.journal.keep("a git hook changes the files with every commit");
             self.record(Event::CommitRefused { iteration, attempt, output });
-        } else {
-            self.record(Event::TreeAltered { iteration, attempt });
+            return Ok(());
         }
-        Ok(())
+        // The tree is taken anew from here. Durable first: once it is taken, a tree that nobody has
+        // checked must not look like the one that was accepted.
+        self.record(Event::TreeAltered { iteration, attempt });
+        self.flush()
     }
 
     fn complete(&mut self, open: &OpenIteration, commit: Option<String>, verified: bool) {
@@ -556,7 +702,8 @@ impl Engine<'_> {
     pub(crate) fn keep_work(&mut self, task: &TaskId, iteration: Iteration) -> Result<(), EngineError> {
         crash::point("before keeping work");
         let Some(git) = &self.git else { return Ok(()) };
-        git.put_back_index(&self.taken_index())?;
+        // The checks' leftovers are gone; what a hook that refused the commit has mended is welcome.
+        git.stage_all(&self.watched.excluded())?;
         let reference = format!("refs/wiggum/{}/{}/{iteration}", self.short_id(), ref_name(task));
         let commit =
             git.keep_work(&reference, &format!("Unfinished work on {task}, iteration {iteration}"))?;
@@ -567,35 +714,30 @@ impl Engine<'_> {
     }
 
     /// What an interrupted attempt had done so far goes under a ref; the tree goes back to where the
-    /// attempt started. Nothing here may fail the interruption itself.
-    pub(crate) fn keep_interrupted_work(&mut self) -> Option<String> {
-        let open = self.journal.state.open.clone()?;
-        match self.undo_attempt(&open) {
-            Ok(kept) => kept,
-            Err(error) => {
-                let message = format!("the interrupted work could not be tidied away: {}", chain(&error));
-                self.record(Event::Noticed { task: Some(open.task.clone()), message });
-                None
-            }
-        }
-    }
-
-    fn undo_attempt(&mut self, open: &OpenIteration) -> Result<Option<String>, EngineError> {
+    /// attempt started.
+    pub(crate) fn undo_attempt(&mut self, open: &OpenIteration) -> Result<Option<String>, EngineError> {
         let Some(git) = &self.git else { return Ok(None) };
         self.put_back_hooks()?;
+        crash::point("hooks put back");
         self.clear_locks(git)?;
         self.put_head_back(git, open.iteration)?;
         self.watched.put_back_own_files()?;
         let excluded = self.watched.excluded();
         git.stage_all(&excluded)?;
-        let changed = !git.status()?.staged.is_empty();
+        let start = open.carried.as_deref().or(open.base.as_deref());
+        let changed = match start {
+            Some(start) => git.index_tree()? != git.tree_of(start)?,
+            None => !git.status()?.staged.is_empty(),
+        };
         let mut kept = None;
         if changed {
+            // With the epoch: the same iteration may be interrupted again, this one by its own recovery.
             let reference = format!(
-                "refs/wiggum/{}/{}/interrupted-{}",
+                "refs/wiggum/{}/{}/interrupted-{}-{}",
                 self.short_id(),
                 ref_name(&open.task),
-                open.iteration
+                open.iteration,
+                self.journal.epoch()
             );
             let message = format!("Interrupted work on {}, iteration {}", open.task, open.iteration);
             kept = Some(git.keep_work(&reference, &message)?);
@@ -649,6 +791,22 @@ impl Engine<'_> {
 
 /// The trailer by which a commit is found again after a crash.
 pub(crate) const ITERATION_TRAILER: &str = "Wiggum-Iteration";
+
+/// A file as it is in the commit an attempt started from.
+fn in_base(git: &Git, open: &OpenIteration, name: &str) -> Result<Option<Vec<u8>>, EngineError> {
+    match &open.base {
+        Some(base) => Ok(git.show_file(Source::Commit(base), name)?),
+        None => Ok(None),
+    }
+}
+
+/// The attempt's base, if the agent went back to a commit before it.
+fn went_back<'a>(git: &Git, head: &Head, open: &'a OpenIteration) -> Result<Option<&'a str>, EngineError> {
+    match (&head.commit, &open.base) {
+        (Some(at), Some(base)) if at != base && git.is_ancestor(at, base)? => Ok(Some(base)),
+        (Some(_) | None, _) => Ok(None),
+    }
+}
 
 fn flag(kind: FlagKind, what: &str, detail: &str) -> Flag {
     Flag { kind, what: what.to_owned(), detail: detail.to_owned() }

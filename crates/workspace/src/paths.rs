@@ -89,12 +89,32 @@ pub fn write_inside(root: &Path, relative: &str, bytes: &[u8]) -> io::Result<()>
     write_atomic(&path, bytes)
 }
 
+const TEMPORARY: &str = ".wiggum-tmp";
+
 /// Hidden, so that it is not taken for the user's, and known by its ending if a crash leaves it.
 fn temporary_name(path: &Path) -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    format!(".{name}.{}-{count}.wiggum-tmp", std::process::id())
+    format!(".{name}.{}-{count}{TEMPORARY}", std::process::id())
+}
+
+/// Removes what a crash in [`write_atomic`] left beside this file. Nobody may be writing it now.
+pub fn remove_temporary(path: &Path) -> io::Result<()> {
+    let path = real(path).map_err(io::Error::other)?;
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
+    let start = format!(".{}.", name.to_string_lossy());
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let middle = name.strip_prefix(&start).and_then(|rest| rest.strip_suffix(TEMPORARY));
+        let numbers = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+        if middle.is_some_and(numbers) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 fn write_new(temporary: &Path, target: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -144,6 +164,28 @@ impl Drop for FileLock {
     fn drop(&mut self) {
         // Closing the file would do; a child that inherited it would keep the lock alive, though.
         drop(self.file.unlock());
+    }
+}
+
+/// A lock that belongs to the process itself: unlike [`FileLock`], a child between fork and exec does
+/// not hold it, so it is free the moment its process is killed. It does not keep threads of one
+/// process apart, and the file must not be opened elsewhere in it.
+#[derive(Debug)]
+pub struct ProcessLock {
+    _file: File,
+}
+
+impl ProcessLock {
+    /// `None` if another process holds it.
+    pub fn try_acquire(path: &Path) -> io::Result<Option<Self>> {
+        use rustix::fs::{FlockOperation, fcntl_lock};
+        use rustix::io::Errno;
+        let file = FileLock::open(path)?;
+        match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(Self { _file: file })),
+            Err(Errno::AGAIN | Errno::ACCESS) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 
@@ -221,6 +263,25 @@ mod tests {
         fs::create_dir(&path).unwrap();
         write_atomic(&path, b"x").unwrap_err();
         assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_a_crash_left_beside_a_file_is_removed_and_nothing_else() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("prd.json");
+        let others = ["prd.json", ".prd.json", ".prd.json.mine.wiggum-tmp", ".other.1-0.wiggum-tmp"];
+        for name in others.iter().chain(&[".prd.json.4711-0.wiggum-tmp", ".prd.json.1-12.wiggum-tmp"]) {
+            fs::write(base.path().join(name), "").unwrap();
+        }
+        remove_temporary(&path).unwrap();
+        let mut left: Vec<String> = fs::read_dir(base.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort_unstable();
+        let mut expected = others.map(str::to_owned);
+        expected.sort_unstable();
+        assert_eq!(left, expected);
     }
 
     #[test]

@@ -32,6 +32,14 @@ impl Repository {
         Self { _base: base, root, git }
     }
 
+    fn set_aside(&self, reference: &str, keep: &[&str]) -> Result<Option<String>, GitError> {
+        let kept = self.git.keep_changes(reference, keep)?;
+        if kept.is_some() {
+            self.git.reset_hard(self.git.head()?.commit.as_deref(), keep)?;
+        }
+        Ok(kept)
+    }
+
     /// With one commit of `a.txt`.
     fn new() -> Self {
         let repository = Self::empty();
@@ -529,7 +537,10 @@ fn the_users_changes_are_set_aside_and_come_back_with_their_index() {
     repository.run(&["stash", "list"]);
 
     let keep = ["PRD.json"];
-    let commit = repository.git.set_aside("refs/wiggum/user", &keep).unwrap().unwrap();
+    let first = repository.git.keep_changes("refs/wiggum/first", &keep).unwrap().unwrap();
+    assert_eq!(repository.short_status(), before, "keeping alone changes nothing");
+    let commit = repository.set_aside("refs/wiggum/user", &keep).unwrap().unwrap();
+    assert!(repository.git.same_changes(&first, &commit).unwrap());
     assert_eq!(repository.short_status(), "?? PRD.json\n");
     assert_eq!(repository.read("b.txt"), "b\n");
 
@@ -552,7 +563,7 @@ fn the_users_changes_are_set_aside_and_come_back_with_their_index() {
 fn a_clean_tree_has_nothing_to_set_aside() {
     let repository = Repository::new();
     repository.write("PRD.json", "");
-    assert_eq!(repository.git.set_aside("refs/wiggum/user", &["PRD.json"]).unwrap(), None);
+    assert_eq!(repository.set_aside("refs/wiggum/user", &["PRD.json"]).unwrap(), None);
     assert_eq!(repository.git.resolve("refs/wiggum/user").unwrap(), None);
 }
 
@@ -562,7 +573,10 @@ fn changes_that_no_longer_fit_are_not_lost() {
         let repository = Repository::new();
         repository.write(path, mine);
         repository.write("also mine", "x");
-        let commit = repository.git.set_aside("refs/wiggum/user", &[]).unwrap().unwrap();
+        let commit = repository.set_aside("refs/wiggum/user", &[]).unwrap().unwrap();
+        repository.write("also mine", "y");
+        let other = repository.set_aside("refs/wiggum/other", &[]).unwrap().unwrap();
+        assert!(!repository.git.same_changes(&commit, &other).unwrap());
         repository.write(path, theirs);
         repository.commit_all("task");
         assert_eq!(repository.git.put_back(&commit, &[]).unwrap(), PutBack::Conflict);
@@ -580,7 +594,7 @@ fn changes_before_the_first_commit_come_back_too() {
         repository.run(&["add", "staged"]);
         repository.write("untracked", "y");
         let before = repository.short_status();
-        let commit = repository.git.set_aside("refs/wiggum/user", &[]).unwrap().unwrap();
+        let commit = repository.set_aside("refs/wiggum/user", &[]).unwrap().unwrap();
         assert_eq!(repository.short_status(), "");
         if commits_meanwhile {
             repository.write("task", "");
@@ -597,7 +611,7 @@ fn a_repository_inside_is_refused_rather_than_lost() {
     let repository = Repository::new();
     repository.write("inner/file", "precious");
     git_in(&repository.root.join("inner"), &["init", "-q"]);
-    let refused = repository.git.set_aside("refs/wiggum/user", &[]);
+    let refused = repository.set_aside("refs/wiggum/user", &[]);
     assert!(matches!(&refused, Err(GitError::NestedRepository { path }) if path == "inner/"), "{refused:?}");
     assert_eq!(repository.read("inner/file"), "precious");
 }

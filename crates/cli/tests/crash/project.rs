@@ -1,7 +1,8 @@
-//! The project that is worked off while the plug is pulled: a repository, a backlog of thirteen
+//! The project that is worked off while the plug is pulled: a repository, a backlog of fourteen
 //! tasks, and a scripted agent that does everything that could go wrong half-way.
 
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -22,7 +23,7 @@ struct Story {
 
 /// Every attempt writes a line more into `logs/<task>.log`: one that ran twice in the same tree, or
 /// whose work was lost, shows in the tree that is committed.
-const STORIES: [Story; 13] = [
+const STORIES: [Story; 14] = [
     Story {
         id: "base",
         more: r#""criteria": [{ "text": "it is there", "check": "test -f shared.txt" }]"#,
@@ -59,7 +60,7 @@ const STORIES: [Story; 13] = [
     },
     Story {
         id: "broken",
-        more: r#""max_retries": 1, "criteria": [{ "text": "never", "check": "echo no; false" }]"#,
+        more: r#""criteria": [{ "text": "never", "check": "echo no; false" }]"#,
         attempts: &[r#"{ claim = "" }"#],
     },
     Story { id: "waits", more: r#""depends_on": ["broken"]"#, attempts: &[r#"{ claim = "" }"#] },
@@ -89,7 +90,12 @@ const STORIES: [Story; 13] = [
         more: r#""criteria": [{ "text": "fine", "check": "true" }]"#,
         attempts: &[r#"{ run = "sed -i 's/\"passes\": false/\"passes\": true/' prd.json" },
                { run = "echo 'touch ../pwned' > .git/hooks/post-commit; chmod +x .git/hooks/post-commit" },
-               { say = "Ticked." }"#],
+               { run = "rm PROMPT.md; echo '# mine' >> wiggum.toml" }, { say = "Ticked." }"#],
+    },
+    Story {
+        id: "rewind",
+        more: r#""criteria": [{ "text": "all there", "check": "test -f one.txt && test -f rewound.txt" }]"#,
+        attempts: &[r#"{ run = "git reset -q --hard HEAD~3; echo again >> rewound.txt" }, { claim = "" }"#],
     },
     Story { id: "idle", more: r#""notes": "unverified""#, attempts: &[r#"{ claim = "" }"#] },
     Story {
@@ -101,32 +107,35 @@ const STORIES: [Story; 13] = [
 
 /// Refuses one content and changes another.
 const PRE_COMMIT: &str = "#!/bin/sh
-if grep -q forbidden hooked.txt 2>/dev/null; then echo 'hooked.txt is forbidden'; exit 1; fi
+if grep -q forbidden hooked.txt 2>/dev/null; then echo 'hooked.txt is forbidden'; echo hint > hint.txt; exit 1; fi
 if grep -q ugly ugly.txt 2>/dev/null; then sed -i s/ugly/pretty/ ugly.txt; git add ugly.txt; fi
-if test -e ../block; then echo > ../ready; cat ../go; fi
-exit 0
+test -e ../block || exit 0
+n=$(cat ../block)
+if test $n = 0; then echo > ../ready; cat ../never; fi
+echo $((n - 1)) > ../block
 ";
 
-pub struct Project {
+pub(crate) struct Project {
     base: TempDir,
-    pub root: PathBuf,
+    pub(crate) root: PathBuf,
+    flags: &'static [&'static str],
 }
 
 /// How one `wiggum run` ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ran {
+pub(crate) enum Ran {
     Killed,
     Exited(i32),
 }
 
 impl Project {
-    pub fn new() -> Self {
-        Self::with(&STORIES, "")
+    pub(crate) fn new() -> Self {
+        Self::with(&STORIES, &[])
     }
 
     /// With the first stories only, and changes the user has not committed.
-    pub fn dirty() -> Self {
-        let project = Self::with(&STORIES[..3], "allow_dirty = true\n");
+    pub(crate) fn dirty() -> Self {
+        let project = Self::with(&STORIES[..3], &["--allow-dirty"]);
         fs::write(project.root.join("mine.txt"), "committed, then staged\n").unwrap();
         project.git(&["add", "mine.txt"]);
         fs::write(project.root.join("mine.txt"), "committed, then staged, then changed\n").unwrap();
@@ -137,18 +146,18 @@ impl Project {
         project
     }
 
-    fn with(stories: &[Story], settings: &str) -> Self {
+    fn with(stories: &[Story], flags: &'static [&'static str]) -> Self {
         // In memory where possible: what is on the disk after a power cut is not the question here.
         let shm = Path::new("/dev/shm");
         let base = if shm.is_dir() { TempDir::new_in(shm) } else { TempDir::new() }.unwrap();
         let root = base.path().canonicalize().unwrap().join("project");
         fs::create_dir(&root).unwrap();
-        let project = Self { base, root };
-        project.fill(stories, settings);
+        let project = Self { base, root, flags };
+        project.fill(stories);
         project
     }
 
-    fn fill(&self, stories: &[Story], settings: &str) {
+    fn fill(&self, stories: &[Story]) {
         let write = |name: &str, text: &str| fs::write(self.root.join(name), text).unwrap();
         write("prd.json", &backlog(stories));
         write("shared.txt", &format!("top\n{}bottom\n", "between\n".repeat(20)));
@@ -156,39 +165,60 @@ impl Project {
         write("mine.txt", "committed\n");
         write("gone.txt", "committed\n");
         write(".gitignore", ".wiggum/\n");
-        write("wiggum.toml", &format!("{settings}[retry]\nbackoff = \"0s\"\n[limits]\nno_progress = 0\n"));
+        write("wiggum.toml", "[retry]\nbackoff = \"0s\"\nmax_retries = 1\n[limits]\nno_progress = 0\n");
         fs::write(self.outside("scenario.toml"), scenario(stories, &self.outside("ran"))).unwrap();
         fs::write(self.outside("ran"), "").unwrap();
         self.git(&["init", "-q", "-b", "main"]);
         self.git(&["config", "user.name", "Tester"]);
         self.git(&["config", "user.email", "tester@example.org"]);
+        write("PROMPT.md", "Work on the task.\n");
         self.git(&["add", "-A"]);
+        self.git(&["rm", "-q", "--cached", "wiggum.toml"]);
         self.git(&["commit", "-qm", "A project"]);
         let hook = self.root.join(".git/hooks/pre-commit");
         fs::write(&hook, PRE_COMMIT).unwrap();
         fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
+    /// From now on the commit after the next few waits in its hook until it is killed.
+    pub(crate) fn block_commit(&self, let_pass: usize) {
+        fs::write(self.outside("block"), let_pass.to_string()).unwrap();
+        for name in ["ready", "never"] {
+            let made = Command::new("mkfifo").arg(self.outside(name)).status().unwrap();
+            assert!(made.success());
+        }
+    }
+
+    /// Waits until a commit waits in its hook; nothing blocks from then on.
+    pub(crate) fn await_blocked_commit(&self) {
+        let mut line = String::new();
+        fs::File::open(self.outside("ready")).unwrap().read_to_string(&mut line).unwrap();
+        fs::remove_file(self.outside("block")).unwrap();
+    }
+
     /// A path beside the repository.
-    pub fn outside(&self, name: &str) -> PathBuf {
+    pub(crate) fn outside(&self, name: &str) -> PathBuf {
         self.root.parent().unwrap().join(name)
     }
 
     /// What is kept for somebody to look at when a test failed.
-    pub fn keep(self) -> PathBuf {
+    pub(crate) fn keep(self) -> PathBuf {
         self.base.keep()
     }
 
-    pub fn wiggum(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_wiggum"));
-        command.args(["run", "--headless", "--json", "--scenario"]).arg(self.outside("scenario.toml"));
+    pub(crate) fn wiggum(&self) -> Command {
+        let mut command = Command::new(program());
+        command
+            .args(["run", "--headless", "--json", "--scenario"])
+            .arg(self.outside("scenario.toml"))
+            .args(self.flags);
         command.stdin(Stdio::null()).stderr(Stdio::piped()).stdout(Stdio::null());
         self.isolate(&mut command);
         command
     }
 
     /// Runs until it ends or comes to the given crash point; also says which points it passed.
-    pub fn run(&self, crash_at: Option<usize>) -> (Ran, Vec<String>) {
+    pub(crate) fn run(&self, crash_at: Option<usize>) -> (Ran, Vec<String>) {
         let log = self.outside("points");
         let mut command = self.wiggum();
         command.env("WIGGUM_CRASH_LOG", &log);
@@ -201,7 +231,7 @@ impl Project {
         (ran, points.lines().map(str::to_owned).collect())
     }
 
-    pub fn wait(&self, child: Child) -> Ran {
+    pub(crate) fn wait(&self, child: Child) -> Ran {
         self.outcome(&child.wait_with_output().unwrap())
     }
 
@@ -216,7 +246,7 @@ impl Project {
         }
     }
 
-    pub fn git(&self, args: &[&str]) -> String {
+    pub(crate) fn git(&self, args: &[&str]) -> String {
         let mut command = Command::new("git");
         command.args(args);
         self.isolate(&mut command);
@@ -237,7 +267,7 @@ impl Project {
     }
 
     /// The store, and the loop in it; `None` if it was killed before there was one.
-    pub fn store(&self) -> Option<(Store, LoopId)> {
+    pub(crate) fn store(&self) -> Option<(Store, LoopId)> {
         let store = Store::open_existing(&self.root.join(".wiggum/wiggum.db")).unwrap()?;
         let loops = store.loops().unwrap();
         assert!(loops.len() <= 1, "one backlog, one name: one loop");
@@ -245,17 +275,17 @@ impl Project {
         Some((store, id))
     }
 
-    pub fn journal(&self) -> Vec<Envelope> {
+    pub(crate) fn journal(&self) -> Vec<Envelope> {
         self.store().map_or_else(Vec::new, |(store, id)| store.read(id, 0).unwrap())
     }
 
-    pub fn state(&self) -> Loop {
+    pub(crate) fn state(&self) -> Loop {
         self.store().map_or_else(Loop::default, |(store, id)| read_state(&store, id).unwrap())
     }
 
     /// Once a run has ended for want of a person: answers what is asked, as a person would. False if
     /// nothing is.
-    pub fn answer_questions(&self) -> bool {
+    pub(crate) fn answer_questions(&self) -> bool {
         let (mut store, id) = self.store().unwrap();
         let state = read_state(&store, id).unwrap();
         if !store.pending(id).unwrap().is_empty() {
@@ -276,8 +306,16 @@ impl Project {
         !state.questions.is_empty()
     }
 
+    /// Drops everything that only repeats the journal.
+    pub(crate) fn forget_projections(&self) {
+        let Some((mut store, id)) = self.store() else { return };
+        store.forget_projections().unwrap();
+        let status = self.root.join(".wiggum/loops").join(id.to_string()).join("status.json");
+        drop(fs::remove_file(status));
+    }
+
     /// How often the agent was started for each task, in the order of their first start.
-    pub fn agent_starts(&self) -> Vec<(String, usize)> {
+    pub(crate) fn agent_starts(&self) -> Vec<(String, usize)> {
         let mut starts: Vec<(String, usize)> = Vec::new();
         for line in fs::read_to_string(self.outside("ran")).unwrap().lines() {
             match starts.iter_mut().find(|(task, _)| task == line) {
@@ -287,6 +325,11 @@ impl Project {
         }
         starts
     }
+}
+
+/// The program just built, or another one: a mutant, or a build that a long sweep should not lose.
+fn program() -> PathBuf {
+    std::env::var_os("WIGGUM_UNDER_TEST").map_or_else(|| env!("CARGO_BIN_EXE_wiggum").into(), PathBuf::from)
 }
 
 fn backlog(stories: &[Story]) -> String {

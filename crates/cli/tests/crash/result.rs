@@ -10,7 +10,7 @@ use wiggum_core::event::{Envelope, Event};
 use crate::project::Project;
 
 #[derive(Debug, PartialEq)]
-pub struct Final {
+pub(crate) struct Final {
     backlog: String,
     /// Message and tree of every commit, oldest first.
     commits: Vec<String>,
@@ -25,7 +25,7 @@ pub struct Final {
 
 impl Final {
     /// Looks at everything, and insists on what must hold of any run that has ended.
-    pub fn of(project: &Project) -> Self {
+    pub(crate) fn of(project: &Project) -> Self {
         let journal = project.journal();
         let violations = checker::check(&journal);
         assert!(violations.is_empty(), "the journal breaks its invariants: {violations:?}");
@@ -58,7 +58,7 @@ impl Final {
     }
 
     /// The first difference in words, or nothing.
-    pub fn difference(&self, other: &Self) -> Option<String> {
+    pub(crate) fn difference(&self, other: &Self) -> Option<String> {
         let lists = [
             ("commits", &self.commits, &other.commits),
             ("references", &self.references, &other.references),
@@ -131,7 +131,7 @@ fn references(project: &Project) -> Vec<String> {
         .filter(|line| {
             let rest = line.strip_prefix(&ours).unwrap_or_default();
             let by_interruption =
-                rest.starts_with("taken ") || rest.starts_with("found-") || rest.contains("/interrupted-");
+                rest.starts_with("taken ") || rest.starts_with("found/") || rest.contains("/interrupted-");
             !by_interruption
         })
         .map(|line| {
@@ -157,7 +157,15 @@ fn effective(journal: &[Envelope]) -> Vec<String> {
                 let after = kept.split_off(started);
                 kept.extend(after.into_iter().filter(|(kind, _)| *kind == Kind::Outside));
             }
-            Kind::Start | Kind::Step | Kind::Outside => {
+            // Whoever resumes checks anew.
+            Kind::Resumption => {
+                while let Some(last) = kept.iter().rposition(|(kind, _)| *kind != Kind::Outside)
+                    && kept[last].0 == Kind::Check
+                {
+                    kept.remove(last);
+                }
+            }
+            Kind::Start | Kind::Step | Kind::Check | Kind::Outside => {
                 kept.push((kind, text_of(&envelope.event)));
             }
         }
@@ -169,9 +177,12 @@ fn effective(journal: &[Envelope]) -> Vec<String> {
 enum Kind {
     Start,
     Step,
+    /// A step that is made again after a restart.
+    Check,
     /// Not part of an iteration.
     Outside,
     Interruption,
+    Resumption,
     /// May happen once more, or once less, without a difference to anybody.
     Bookkeeping,
 }
@@ -182,11 +193,10 @@ fn kind(event: &Event) -> Kind {
         Event::AgentEnded { .. }
         | Event::TreeTaken { .. }
         | Event::TreeAltered { .. }
-        | Event::EvidenceGathered { .. }
-        | Event::WorkInspected { .. }
         | Event::Judged { .. }
         | Event::TaskCompleted { .. }
         | Event::CommitRefused { .. } => Kind::Step,
+        Event::EvidenceGathered { .. } | Event::WorkInspected { .. } => Kind::Check,
         Event::RunStarted { .. }
         | Event::TaskFailed { .. }
         | Event::TaskSkipped { .. }
@@ -202,8 +212,8 @@ fn kind(event: &Event) -> Kind {
         | Event::BacklogBroken { .. }
         | Event::RunEnded { .. } => Kind::Outside,
         Event::Interrupted { .. } => Kind::Interruption,
+        Event::RunResumed { .. } => Kind::Resumption,
         Event::LoopCreated { .. }
-        | Event::RunResumed { .. }
         | Event::BacklogRead { .. }
         | Event::StatusWritten { .. }
         | Event::StatusPutBack { .. }
@@ -240,7 +250,7 @@ fn normalise(value: &mut Value) {
             ] {
                 fields.remove(name);
             }
-            if fields.get("kind").is_some_and(|kind| kind == "agent_committed") {
+            if fields.get("what").and_then(Value::as_str).is_some_and(is_short_commit) {
                 fields.remove("what");
             }
             if fields.get("type").is_some_and(|kind| kind == "iteration_started") {
@@ -251,6 +261,10 @@ fn normalise(value: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(normalise),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+}
+
+fn is_short_commit(text: &str) -> bool {
+    text.len() == 10 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn files_below(directory: &std::path::Path, wanted: &dyn Fn(&str) -> bool) -> Vec<String> {

@@ -133,10 +133,17 @@ impl World {
         self.state.run.ended.clone().expect("the run ended").0
     }
 
-    /// Carries out plans until the run ends, within a bound that no sane plan needs.
+    /// Carries out plans until the run ends.
     pub(crate) fn run(&mut self) {
+        self.run_until(|_| false);
+    }
+
+    /// Carries out plans until this has just happened or the run ends, within a bound that no sane
+    /// plan needs.
+    pub(crate) fn run_until(&mut self, wanted: impl Fn(&Event) -> bool) {
         for _ in 0..20_000 {
-            if !self.state.run.active {
+            let happened = self.journal.last().is_some_and(|envelope| wanted(&envelope.event));
+            if !self.state.run.active || happened {
                 return;
             }
             if self.mood == Mood::Random {

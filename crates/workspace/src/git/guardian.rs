@@ -3,13 +3,14 @@
 //! A hook that an agent plants would run in the next commit with the user's rights, and a changed
 //! configuration can name commands too. The snapshot is a file, so that it outlives a kill -9.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
 use super::{Git, GitError};
+use crate::paths::{remove_temporary, write_atomic};
 
 /// A snapshot, and where it is stored.
 #[derive(Clone, Debug)]
@@ -44,7 +45,7 @@ impl Guardian {
             return Ok(());
         }
         fs::create_dir_all(directory).map_err(on_file)?;
-        crate::paths::write_atomic(&path, &bytes).map_err(on_file)
+        write(&path, &bytes).map_err(on_file)
     }
 
     /// The snapshot stored in `directory`, if there is one that can be read.
@@ -55,6 +56,13 @@ impl Guardian {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(GitError::File { path, source }),
         }
+    }
+
+    /// What is not as it was, as names like `hooks/pre-commit`.
+    pub fn compare(&self) -> Result<Vec<String>, GitError> {
+        let now = self.look()?;
+        let names: BTreeSet<&String> = now.keys().chain(self.entries.keys()).collect();
+        Ok(names.into_iter().filter(|name| now.get(*name) != self.entries.get(*name)).cloned().collect())
     }
 
     /// Makes everything as it was and returns what was not, as names like `hooks/pre-commit`.
@@ -156,7 +164,7 @@ impl Guardian {
                 symlink(target, &path).map_err(on_file)
             }
             Thing::File { mode, bytes } => {
-                crate::paths::write_atomic(&path, bytes).map_err(on_file)?;
+                write(&path, bytes).map_err(on_file)?;
                 fs::set_permissions(&path, fs::Permissions::from_mode(*mode)).map_err(on_file)
             }
         }
@@ -185,6 +193,12 @@ pub(super) fn hooks_path(common_dir: &Path) -> Option<String> {
         }
     }
     found
+}
+
+/// Also removes what a crash left of the same write: it is then made again, so it is due here.
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    remove_temporary(path)?;
+    write_atomic(path, bytes)
 }
 
 fn remove(path: &Path) -> io::Result<()> {

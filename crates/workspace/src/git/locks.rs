@@ -14,7 +14,9 @@ impl Git {
     /// hooks run the tests holds its lock for minutes. So it is asked who is there instead.
     pub fn clear_dead_lock(&self) -> Result<Vec<PathBuf>, GitError> {
         let mut locks: Vec<PathBuf> =
-            ["index.lock", "HEAD.lock"].map(|name| self.git_dir.join(name)).to_vec();
+            ["index.lock", "HEAD.lock", "index.wiggum-files.lock", "index.wiggum-untracked.lock"]
+                .map(|name| self.git_dir.join(name))
+                .to_vec();
         let shared = ["packed-refs.lock", "config.lock", "HEAD.lock", "shallow.lock"];
         locks.extend(shared.map(|name| self.common_dir.join(name)));
         find_locks(&self.common_dir.join("refs"), &mut locks);

@@ -195,11 +195,17 @@ impl Git {
             self.run(&["read-tree", "--empty"])?;
         }
         to.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(on_target)?;
-        remove_if_there(to).map_err(on_target)?;
-        crash::point("saved index removed");
-        link_or_copy(&index, to).map_err(on_target)?;
+        let mut fresh = to.as_os_str().to_owned();
+        fresh.push(".new");
+        let fresh = PathBuf::from(fresh);
+        // The one saved before is needed until this one is there.
+        remove_if_there(&fresh).map_err(on_target)?;
+        link_or_copy(&index, &fresh).map_err(on_target)?;
+        crash::point("index copied");
+        std::fs::rename(&fresh, to).map_err(on_target)?;
         crash::point("index saved");
-        Ok(())
+        // Renaming one link of a file over another link of it leaves both.
+        remove_if_there(&fresh).map_err(on_target)
     }
 
     pub fn put_back_index(&self, from: &Path) -> Result<(), GitError> {
@@ -424,8 +430,18 @@ const ENVIRONMENT: [(&str, &str); 4] =
     [("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0"), ("GIT_EDITOR", ":")];
 
 /// Commands that change nothing another process could see.
-const LOOKING: [&str; 9] =
-    ["cat-file", "check-ignore", "config", "diff", "diff-index", "log", "ls-files", "rev-parse", "status"];
+const LOOKING: [&str; 10] = [
+    "cat-file",
+    "check-ignore",
+    "config",
+    "diff",
+    "diff-index",
+    "log",
+    "ls-files",
+    "merge-base",
+    "rev-parse",
+    "status",
+];
 
 /// Every git of ours is run here.
 pub(super) fn execute(command: &[impl AsRef<str>], launch: Launch) -> Result<Output, LaunchError> {

@@ -154,8 +154,9 @@ impl Git {
     }
 
     /// Puts the user's uncommitted changes, staged, unstaged and untracked, under `reference` in the
-    /// shape of a stash, and makes the work tree clean. `None` if it was clean, `keep` apart.
-    pub fn set_aside(&self, reference: &str, keep: &[&str]) -> Result<Option<String>, GitError> {
+    /// shape of a stash; nothing else changes. `None` if there are none, `keep` apart. The work tree
+    /// is then made clean by [`Git::reset_hard`], once it is written down where they are.
+    pub fn keep_changes(&self, reference: &str, keep: &[&str]) -> Result<Option<String>, GitError> {
         let status = without(self.status()?, keep);
         if status.is_clean() {
             return Ok(None);
@@ -172,7 +173,6 @@ impl Git {
         };
         let commit = self.stash_commit(&base, &status, keep)?;
         self.run(&["update-ref", reference, &commit])?;
-        self.reset_hard(head.as_deref(), keep)?;
         Ok(Some(commit))
     }
 
@@ -203,6 +203,17 @@ impl Git {
             parents.push(self.commit_tree(&untracked, &[], "wiggum: untracked files")?);
         }
         self.commit_tree(&files, &parents, "wiggum: changes set aside")
+    }
+
+    /// Do two commits made by [`Git::keep_changes`] hold the same changes?
+    pub fn same_changes(&self, one: &str, other: &str) -> Result<bool, GitError> {
+        for part in ["", "^2", "^3"] {
+            let tree = |commit: &str| self.resolve(&format!("{commit}{part}^{{tree}}"));
+            if tree(one)? != tree(other)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Brings changes back that were set aside; the work tree must be clean, `keep` apart. The
