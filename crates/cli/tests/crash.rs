@@ -13,6 +13,7 @@ mod project;
 #[path = "crash/result.rs"]
 mod result;
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::panic::{self, AssertUnwindSafe};
@@ -32,7 +33,7 @@ const MAX_STARTS: usize = 400;
 #[test]
 fn a_run_killed_at_seeded_points_comes_to_the_same() {
     let (undisturbed, points) = undisturbed(&Project::new());
-    let chains = if full() { 200 } else { 10 };
+    let chains = if full() { 200 } else { 8 };
     let chains: Vec<Chain> = (0..chains).map(|seed| Chain::seeded(seed, points.len())).collect();
     sweep(&undisturbed, Project::new, &chains);
 }
@@ -40,16 +41,14 @@ fn a_run_killed_at_seeded_points_comes_to_the_same() {
 #[test]
 fn a_run_killed_at_every_single_point_comes_to_the_same() {
     let (undisturbed, points) = undisturbed(&Project::new());
-    let step = if full() { 1 } else { 61 };
-    let chains = (1..=points.len()).step_by(step).map(Chain::single).collect::<Vec<_>>();
+    let chains: Vec<Chain> = chosen(&points).into_iter().map(Chain::single).collect();
     sweep(&undisturbed, Project::new, &chains);
 }
 
 #[test]
 fn the_users_own_changes_survive_a_kill_at_every_point() {
     let (undisturbed, points) = undisturbed(&Project::dirty());
-    let step = if full() { 1 } else { 9 };
-    let mut chains: Vec<Chain> = (1..=points.len()).step_by(step).map(Chain::single).collect();
+    let mut chains: Vec<Chain> = chosen(&points).into_iter().map(Chain::single).collect();
     chains.extend((0..if full() { 40 } else { 4 }).map(|seed| Chain::seeded(seed, points.len())));
     sweep(&undisturbed, Project::dirty, &chains);
 }
@@ -144,6 +143,24 @@ fn seen(project: &Project) -> String {
     let now = state.last_at.unwrap_or_default();
     let status = wiggum_engine::status::projection(&state, now);
     format!("{tasks:?} {:?} {:?} {:?} {status}", state.open, state.run, decide(&state, now))
+}
+
+/// Where to kill: everywhere, between two points (`WIGGUM_SWEEP=190..210`, to look into a failure),
+/// or once at a point of each kind.
+fn chosen(points: &[String]) -> Vec<usize> {
+    let wish = std::env::var("WIGGUM_SWEEP").unwrap_or_default();
+    if full() {
+        return (1..=points.len()).collect();
+    }
+    if let Some((from, to)) = wish.split_once("..") {
+        return (from.parse().unwrap()..to.parse().unwrap()).collect();
+    }
+    let mut random = Random(points.len() as u64);
+    let mut kinds: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (name, point) in points.iter().zip(1..) {
+        kinds.entry(name).or_default().push(point);
+    }
+    kinds.into_values().map(|of_kind| of_kind[random.below(of_kind.len())]).collect()
 }
 
 fn full() -> bool {
