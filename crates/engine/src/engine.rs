@@ -30,8 +30,8 @@ use crate::journal::Journal;
 use crate::requests;
 use crate::state_dir::StateDir;
 use crate::status;
-use crate::tree::{Watched, prompt_in_use};
 use crate::wake::Waker;
+use crate::watched::{Watched, prompt_in_use};
 
 /// What may wait in the channel before agents are slowed down.
 const INPUTS: usize = 256;

@@ -11,12 +11,14 @@ mod engine;
 pub mod error;
 mod iteration;
 mod journal;
+mod land;
 mod recover;
 mod requests;
 pub mod state_dir;
 pub mod status;
 mod tree;
 pub mod wake;
+mod watched;
 
 pub use engine::{Engine, Input, Observer, Outcome, Remote, Settings, read_state};
 pub use error::EngineError;

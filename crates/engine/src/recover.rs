@@ -12,7 +12,7 @@ use wiggum_workspace::process;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::tree::ITERATION_TRAILER;
+use crate::land::ITERATION_TRAILER;
 
 impl Engine<'_> {
     /// Ends what an engine before us left running, and removes the locks it left behind.

@@ -2,165 +2,27 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use globset::{Glob, GlobSet, GlobSetBuilder};
 use sha2::{Digest, Sha256};
 use wiggum_core::event::{Event, Flag, FlagKind, MAX_LISTED_PATHS};
 use wiggum_core::ids::{Attempt, Iteration, TaskId};
-use wiggum_core::state::{OpenIteration, Stage, Workspace};
+use wiggum_core::state::{OpenIteration, Workspace};
 use wiggum_core::task::FileStatus;
 use wiggum_core::verdict::checks_for;
 use wiggum_core::weaken::{TestFile, is_test_path, weakened};
 use wiggum_workspace::crash;
-use wiggum_workspace::git::{
-    Change, CommitOutcome, Entry, Git, GitError, Guardian, Head, PutBack, Source, Status,
-};
-use wiggum_workspace::paths::{remove_temporary, write_atomic};
+use wiggum_workspace::git::{Change, Entry, Git, GitError, Guardian, Head, PutBack, Source, Status};
 
 use crate::backlog_file::BacklogError;
 use crate::check_files::{CheckFile, check_files};
 use crate::engine::{Engine, Settings};
 use crate::error::{EngineError, chain};
 use crate::state_dir::StateDir;
+use crate::watched::relative;
 
-/// How often a hook may change the tree of one attempt before that counts as a refusal.
-const MAX_ALTERATIONS: u32 = 3;
 /// How many changed files are looked at for weakened tests.
 const MAX_EXAMINED: usize = 200;
-
-/// Paths with a role of their own.
-#[derive(Debug)]
-pub(crate) struct Watched {
-    protected: GlobSet,
-    /// Paths that never belong to an attempt's work.
-    pub(crate) excluded: Vec<String>,
-    pub(crate) backlog_tracked: bool,
-    own: Vec<OwnFile>,
-}
-
-/// A file of the user's set-up of the loop, as it was before the agent ran.
-#[derive(Debug)]
-struct OwnFile {
-    name: String,
-    path: PathBuf,
-    is_prompt: bool,
-    before: Option<Vec<u8>>,
-}
-
-/// Where the path of the prompt in use is kept.
-const PROMPT_PATH: &str = "prompt-path";
-
-/// The prompt that the engine before us worked with.
-pub(crate) fn prompt_in_use(copies: &Path) -> Option<PathBuf> {
-    let path = fs::read_to_string(copies.join(PROMPT_PATH)).ok()?;
-    (!path.is_empty()).then(|| path.into())
-}
-
-impl OwnFile {
-    fn copy_in(&self, copies: &Path) -> PathBuf {
-        // By name, since another prompt may be in use after a crash.
-        copies.join(format!("own-{}", self.name.replace(['/', '\\'], "-")))
-    }
-}
-
-impl Watched {
-    pub(crate) fn new(settings: &Settings) -> Result<Self, EngineError> {
-        let mut globs = GlobSetBuilder::new();
-        for pattern in &settings.policy.protect.paths {
-            let glob = Glob::new(pattern)
-                .map_err(|source| EngineError::Glob { pattern: pattern.clone(), source })?;
-            globs.add(glob);
-        }
-        let protected =
-            globs.build().map_err(|source| EngineError::Glob { pattern: String::new(), source })?;
-        let configuration = settings.workspace.join("wiggum.toml");
-        let own = settings.prompt.iter().map(|path| (path, true)).chain([(&configuration, false)]);
-        let own = own.map(|(path, is_prompt)| OwnFile {
-            name: relative(&settings.workspace, path),
-            path: path.clone(),
-            is_prompt,
-            before: None,
-        });
-        Ok(Self { protected, excluded: Vec::new(), backlog_tracked: false, own: own.collect() })
-    }
-
-    /// Remembers the user's files as they are before the agent runs, also for whoever comes after a
-    /// crash.
-    fn note_own_files(&mut self, copies: &Path) -> std::io::Result<()> {
-        let prompt = self.own.iter().find(|own| own.is_prompt).map(|own| own.path.clone());
-        if prompt != prompt_in_use(copies) {
-            fs::create_dir_all(copies)?;
-            let path = prompt.map(PathBuf::into_os_string).unwrap_or_default();
-            remove_temporary(&copies.join(PROMPT_PATH))?;
-            write_atomic(&copies.join(PROMPT_PATH), path.as_encoded_bytes())?;
-        }
-        for own in &mut self.own {
-            let now = fs::read(&own.path).ok();
-            let copy = own.copy_in(copies);
-            match &now {
-                Some(bytes) if fs::read(&copy).ok().as_ref() != Some(bytes) => {
-                    fs::create_dir_all(copies)?;
-                    remove_temporary(&copy)?;
-                    write_atomic(&copy, bytes)?;
-                }
-                None if copy.exists() => fs::remove_file(&copy)?,
-                Some(_) | None => {}
-            }
-            own.before = now;
-        }
-        Ok(())
-    }
-
-    /// What an engine before us remembered.
-    fn recall_own_files(&mut self, copies: &Path) {
-        for own in &mut self.own {
-            own.before = fs::read(own.copy_in(copies)).ok();
-        }
-    }
-
-    fn recalled(&self, name: &str) -> Option<&Vec<u8>> {
-        self.own.iter().find(|own| own.name == name)?.before.as_ref()
-    }
-
-    /// Those of them that have to be put back: no commit could bring them back, or the next attempt
-    /// needs them.
-    fn changed_own_files(&self) -> impl Iterator<Item = (&OwnFile, &Vec<u8>)> {
-        self.own.iter().filter_map(|own| {
-            let before = own.before.as_ref()?;
-            let now = fs::read(&own.path).ok();
-            let gone = now.is_none() && own.is_prompt;
-            let due = gone || self.excluded.contains(&own.name);
-            (now.as_ref() != Some(before) && due).then_some((own, before))
-        })
-    }
-
-    fn touched_own_files(&self) -> Vec<Flag> {
-        self.changed_own_files()
-            .map(|(own, _)| flag(FlagKind::ProtectedPath, &own.name, "put back"))
-            .collect()
-    }
-
-    fn put_back_own_files(&self) -> Result<(), EngineError> {
-        for (own, before) in self.changed_own_files() {
-            remove_temporary(&own.path)
-                .and_then(|()| write_atomic(&own.path, before))
-                .map_err(|source| EngineError::Write { path: own.path.clone(), source })?;
-        }
-        Ok(())
-    }
-
-    /// A prompt that is tracked may be part of a task's work, but not unseen.
-    fn prompt_flag(&self) -> Option<Flag> {
-        let own = self.own.iter().find(|own| own.is_prompt)?;
-        (fs::read(&own.path).ok() != own.before)
-            .then(|| flag(FlagKind::ProtectedPath, &own.name, "the prompt"))
-    }
-
-    pub(crate) fn excluded(&self) -> Vec<&str> {
-        self.excluded.iter().map(String::as_str).collect()
-    }
-}
 
 impl Engine<'_> {
     /// Before anything else: what is tracked, and what belongs to the loop rather than to a task.
@@ -586,119 +448,6 @@ impl Engine<'_> {
         Ok(weakened(&files))
     }
 
-    /// Writes the completion to the backlog and commits it together with the tree that was checked.
-    pub(crate) fn land(&mut self, iteration: Iteration, attempt: Attempt) -> Result<(), EngineError> {
-        self.flush()?;
-        crash::point("before landing");
-        let Some(open) = self.journal.state.open.clone() else { return Ok(()) };
-        let Stage::Landing { verified } = open.stage else { return Ok(()) };
-        if let Some(git) = &self.git
-            && !stands_on(&git.head()?, &open)
-        {
-            let output =
-                self.journal.keep("the branch moved while the attempt was checked; do it on top of that");
-            self.record(Event::CommitRefused { iteration, attempt, output });
-            return Ok(());
-        }
-        match self.backlog.edit(|backlog| backlog.set_status(open.task.as_str(), FileStatus::Done)) {
-            Ok(()) => self.record(Event::StatusWritten { task: open.task.clone(), status: FileStatus::Done }),
-            Err(error @ (BacklogError::Read { .. } | BacklogError::Problems(_))) => {
-                self.record(Event::BacklogBroken { message: chain(&error) });
-                return Ok(());
-            }
-            // The task is gone from the file: what was done still counts.
-            Err(BacklogError::Edit(_)) => {}
-            Err(error) => return Err(error.into()),
-        }
-        crash::point("backlog written");
-        let Some(git) = &self.git else {
-            self.complete(&open, None, verified);
-            return Ok(());
-        };
-        git.put_back_index(&self.taken_index())?;
-        let include: Vec<&str> =
-            if self.watched.backlog_tracked { vec![self.settings.backlog_name.as_str()] } else { Vec::new() };
-        let outcome = git.commit(&self.commit_message(&open), &include)?;
-        crash::point("committed");
-        match outcome {
-            CommitOutcome::Committed(commit) => self.accept_commit(&open, commit, verified),
-            CommitOutcome::Refused(output) => {
-                let output = self.journal.keep(&output);
-                self.record(Event::CommitRefused { iteration, attempt, output });
-                Ok(())
-            }
-        }
-    }
-
-    /// A commit is the task's if its tree is the one that was checked; what a hook made of it has to
-    /// be checked first.
-    pub(crate) fn accept_commit(
-        &mut self,
-        open: &OpenIteration,
-        commit: String,
-        verified: bool,
-    ) -> Result<(), EngineError> {
-        let Some(git) = &self.git else { return Ok(()) };
-        let (iteration, attempt) = (open.iteration, open.attempt);
-        let altered = git.hooks_present()?
-            && git.differs_from_index(&self.taken_index(), &[self.settings.backlog_name.as_str()])?;
-        if !altered {
-            self.complete(open, Some(commit), verified);
-            return Ok(());
-        }
-        if open.altered >= MAX_ALTERATIONS {
-            git.squash_onto(open.base.as_deref(), open.branch.as_deref())?;
-            let output = self.journal.keep("a git hook changes the files with every commit");
-            self.record(Event::CommitRefused { iteration, attempt, output });
-            return Ok(());
-        }
-        // The tree is taken anew from here. Durable first: once it is taken, a tree that nobody has
-        // checked must not look like the one that was accepted.
-        self.record(Event::TreeAltered { iteration, attempt });
-        self.flush()
-    }
-
-    fn complete(&mut self, open: &OpenIteration, commit: Option<String>, verified: bool) {
-        self.record(Event::TaskCompleted {
-            iteration: open.iteration,
-            task: open.task.clone(),
-            attempt: open.attempt,
-            commit,
-            verified,
-        });
-    }
-
-    fn commit_message(&self, open: &OpenIteration) -> String {
-        let title = self.journal.state.task(&open.task).map_or("", |entry| entry.spec.title.as_str());
-        let title: String = title.lines().next().unwrap_or_default().chars().take(72).collect();
-        let mut message = if title.is_empty() || title == open.task.as_str() {
-            format!("{}\n\n", open.task)
-        } else {
-            format!("{}: {title}\n\n", open.task)
-        };
-        message.push_str(&format!("Wiggum-Task: {}\n", open.task));
-        message.push_str(&format!("Wiggum-Loop: {}\n", self.journal.id));
-        message.push_str(&format!("{ITERATION_TRAILER}: {}\n", self.iteration_key(open.iteration)));
-        message.push_str(&format!("Wiggum-Attempt: {}\n", open.attempt));
-        if open.evidence.is_empty() {
-            message.push_str("Wiggum-Evidence: none (unverified)\n");
-        }
-        for evidence in &open.evidence {
-            let command = evidence.command.replace('\n', " ");
-            message.push_str(&format!("Wiggum-Evidence: `{command}` {}", evidence.exit));
-            if !evidence.output.sha256.is_empty() {
-                message.push_str(&format!(", output {}", &evidence.output.sha256[..12]));
-            }
-            message.push('\n');
-        }
-        message
-    }
-
-    /// Names an iteration for all time: the loop and the number.
-    pub(crate) fn iteration_key(&self, iteration: Iteration) -> String {
-        format!("{}/{iteration}", self.journal.id)
-    }
-
     pub(crate) fn keep_work(&mut self, task: &TaskId, iteration: Iteration) -> Result<(), EngineError> {
         crash::point("before keeping work");
         let Some(git) = &self.git else { return Ok(()) };
@@ -789,9 +538,6 @@ impl Engine<'_> {
     }
 }
 
-/// The trailer by which a commit is found again after a crash.
-pub(crate) const ITERATION_TRAILER: &str = "Wiggum-Iteration";
-
 /// A file as it is in the commit an attempt started from.
 fn in_base(git: &Git, open: &OpenIteration, name: &str) -> Result<Option<Vec<u8>>, EngineError> {
     match &open.base {
@@ -808,7 +554,7 @@ fn went_back<'a>(git: &Git, head: &Head, open: &'a OpenIteration) -> Result<Opti
     }
 }
 
-fn flag(kind: FlagKind, what: &str, detail: &str) -> Flag {
+pub(crate) fn flag(kind: FlagKind, what: &str, detail: &str) -> Flag {
     Flag { kind, what: what.to_owned(), detail: detail.to_owned() }
 }
 
@@ -830,13 +576,7 @@ fn ignores_only_us(git: &Git) -> Result<bool, EngineError> {
     Ok(before != now && (line_before_ours == before || line_before_ours == format!("{before}\n")))
 }
 
-/// A path relative to the workspace where it lies inside, as git writes it.
-pub(crate) fn relative(workspace: &Path, path: &Path) -> String {
-    let inside = path.strip_prefix(workspace).unwrap_or(path);
-    inside.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
-}
-
-fn stands_on(head: &Head, open: &OpenIteration) -> bool {
+pub(crate) fn stands_on(head: &Head, open: &OpenIteration) -> bool {
     head.commit == open.base && head.branch == open.branch
 }
 
