@@ -6,8 +6,9 @@ use std::process::Command;
 use crate::steps::succeed;
 
 /// A program and what is not tested without it. Debian's packages have the same names.
-const NEEDED: [(&str, &str); 3] = [
+const NEEDED: [(&str, &str); 4] = [
     ("git", "everything about commits"),
+    ("python3", "processes that try to survive"),
     ("strace", "the counts of processes and fsyncs"),
     ("tmux", "what people see and type in a terminal"),
 ];

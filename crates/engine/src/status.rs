@@ -256,7 +256,7 @@ pub(crate) fn write(dir: &std::path::Path, name: &str, text: &str) -> std::io::R
     std::fs::rename(temporary, dir.join(name))
 }
 
-/// As [`write`], for a file nobody reads at this moment: in place where it is a plain file, which
+/// As `write` does, for a file nobody reads at this moment: in place where it is a plain file, which
 /// spares the file system a new file and the end of an old one.
 pub(crate) fn rewrite(dir: &std::path::Path, name: &str, text: &str) -> std::io::Result<()> {
     use std::io::Write;

@@ -386,3 +386,57 @@ fn marked_processes_are_found_without_their_environment() {
     assert_eq!(end_marked("WIGGUM_TEST_BARE", &value), 1);
     assert_eq!(program.ended().exit, Exit::Signal { signal: 15 });
 }
+
+#[test]
+fn a_program_starts_in_a_session_of_its_own_with_no_signal_blocked_or_ignored() {
+    // No shell, which does things to signals of its own.
+    let files = ["/proc/self/status", "/proc/self/stat"];
+    let mut program = Program::start(Launch::new(CommandLine::new("cat", files), "/"));
+    assert_eq!(program.ended().exit, Exit::Code { code: 0 });
+    let signals = |name: &str| {
+        let line = program.lines.iter().find_map(|line| line.strip_prefix(name)).unwrap();
+        u64::from_str_radix(line.trim_start(), 16).unwrap()
+    };
+    assert_eq!(signals("SigBlk:"), 0);
+    // Rust programs, this one too, ignore SIGPIPE; nobody else expects that. Signals from 32 on are
+    // the C library's own.
+    assert_eq!(signals("SigIgn:") & 0x7fff_ffff, 0);
+    let session = program.lines.last().unwrap().split(' ').nth(5).unwrap();
+    assert_eq!(session, program.running.pid().to_string());
+}
+
+#[test]
+fn a_script_that_does_not_say_what_runs_it_is_for_the_shell() {
+    let directory = tempfile::tempdir().unwrap();
+    write_script(&directory.path().join("agent"), "echo \"$0 got $1\"\n");
+    let command = CommandLine::new("./agent", ["this"]);
+    let mut program = Program::start(Launch::new(command, directory.path()));
+    assert_eq!(program.ended().exit, Exit::Code { code: 0 });
+    assert_eq!(program.lines, ["./agent got this"]);
+}
+
+#[test]
+fn a_program_is_looked_for_in_the_path_it_will_have() {
+    let directory = tempfile::tempdir().unwrap();
+    write_script(&directory.path().join("some-tool"), "#!/bin/sh\necho found\n");
+    let mut launched = Launch::new(CommandLine::new("some-tool", [""; 0]), "/");
+    launched.env = vec![("PATH".into(), directory.path().into())];
+    let mut program = Program::start(launched);
+    assert_eq!(program.ended().exit, Exit::Code { code: 0 });
+    assert_eq!(program.lines, ["found"]);
+}
+
+#[test]
+fn the_last_value_of_a_variable_counts_and_stands_there_once() {
+    let mut launched = sh("tr '\\0' '\\n' < /proc/$$/environ | grep ^TWICE=");
+    launched.env = vec![("TWICE".into(), "one".into()), ("TWICE".into(), "two".into())];
+    let mut program = Program::start(launched);
+    program.ended();
+    assert_eq!(program.lines, ["TWICE=two"]);
+}
+
+fn write_script(path: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}

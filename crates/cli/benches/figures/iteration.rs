@@ -18,14 +18,15 @@ pub(crate) fn wall(table: &mut Table) -> Outcome<()> {
     let tasks = ROUNDS * BLOCK;
     let mut floor = Floor::new(Place::with_backlog(tasks)?)?;
     let place = Place::with_backlog(tasks)?;
-    let (mut by_hand, mut by_us, mut ratios, mut processor, mut starts) =
-        (vec![], vec![], vec![], vec![], vec![]);
+    let (mut by_hand, mut by_us, mut ratios, mut starts) = (vec![], vec![], vec![], vec![]);
+    let (mut floors_processor, mut processor) = (vec![], vec![]);
     for _ in 0..ROUNDS {
-        let start = Instant::now();
+        let (start, busy) = (Instant::now(), processor_time(std::process::id())?);
         for _ in 0..BLOCK {
             floor.iteration()?;
         }
         let floor_took = each(start.elapsed());
+        floors_processor.push(each(processor_time(std::process::id())? - busy));
         let watched = watch(&place, BLOCK)?;
         let took = each(watched.iterations);
         by_hand.push(floor_took);
@@ -41,6 +42,7 @@ pub(crate) fn wall(table: &mut Table) -> Outcome<()> {
     table.told("… of the floor", median(by_hand), "ms");
     table.told("… of the engine", median(by_us), "ms");
     table.limited("own time on the processor in an iteration", mean(&processor), "ms", 3.0);
+    table.told("… of the floor", mean(&floors_processor), "ms");
     table.told("from the start of the program to the first iteration", median(starts), "ms");
     Ok(())
 }

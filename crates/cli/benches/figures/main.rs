@@ -18,6 +18,7 @@ mod table;
 mod trace;
 
 use std::error::Error;
+use std::time::Duration;
 
 use table::Table;
 
@@ -57,4 +58,11 @@ fn main() -> Outcome<()> {
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// How long this thread has been on a processor: what others do on a busy machine does not count.
+fn busy() -> Outcome<Duration> {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat")?;
+    let nanoseconds = stat.split(' ').next().ok_or("unknown format of schedstat")?.parse()?;
+    Ok(Duration::from_nanos(nanoseconds))
 }

@@ -394,7 +394,7 @@ fn is_claim(words: &[Token], task: &TaskId) -> bool {
     noun_claim(words, task) || verb_claim(words) || label_claim(words)
 }
 
-/// "[Task] X [(title)] [is now] complete …"
+/// "Task X (title) is now complete …", with the task, the title and "is now" left out at will.
 fn noun_claim(words: &[Token], task: &TaskId) -> bool {
     let words = skip(words, |token| token.is(&["the", "this", "all"]));
     let named = skip(words, |token| token.is(&NOUNS) || *token == Token::Break);

@@ -292,3 +292,19 @@ fn token_of(pid: i32) -> Option<Token> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max realtime timeout"))?;
     Token::from_number(line.split_ascii_whitespace().next()?.parse().ok()?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::registry::Survivors;
+    use super::*;
+
+    #[test]
+    fn the_token_is_there_for_the_moment_of_a_start_alone() {
+        let _others_start_nothing = registry::lock();
+        let ours = getrlimit(Resource::Rttime);
+        let token = Token::new(None, Survivors::End);
+        let own_number = i32::try_from(std::process::id()).unwrap();
+        assert_eq!(with_token(token, || token_of(own_number)), Some(token));
+        assert_eq!(getrlimit(Resource::Rttime), ours);
+    }
+}
