@@ -430,7 +430,7 @@ const ENVIRONMENT: [(&str, &str); 4] =
     [("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0"), ("GIT_EDITOR", ":")];
 
 /// Commands that change nothing another process could see.
-const LOOKING: [&str; 10] = [
+const LOOKING: [&str; 11] = [
     "cat-file",
     "check-ignore",
     "config",
@@ -439,6 +439,7 @@ const LOOKING: [&str; 10] = [
     "log",
     "ls-files",
     "merge-base",
+    "rev-list",
     "rev-parse",
     "status",
 ];
