@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// What to print last when something failed.
@@ -107,20 +109,39 @@ pub(crate) fn succeed(status: std::io::Result<std::process::ExitStatus>) -> Resu
     }
 }
 
+/// A test program that says nothing for so long hangs; the slowest build of all takes less.
+const SILENCE: Duration = Duration::from_secs(20 * 60);
+
 /// Passes the output on and adds up cargo's `test result:` lines.
 fn count(command: &mut Command, tests: &mut Tests) -> Result<(), String> {
     let mut child = command
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| format!("the command cannot be started: {error}"))?;
+    let (lines, printed) = mpsc::channel();
     if let Some(stdout) = child.stdout.take() {
-        for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
-            let line = String::from_utf8_lossy(&line);
-            println!("{line}");
-            tests.add(&line);
+        thread::spawn(move || {
+            let all = BufReader::new(stdout).split(b'\n').map_while(Result::ok);
+            all.map_while(|line| lines.send(line).ok()).for_each(drop);
+        });
+    }
+    loop {
+        match printed.recv_timeout(SILENCE) {
+            Ok(line) => {
+                let line = String::from_utf8_lossy(&line);
+                println!("{line}");
+                tests.add(&line);
+            }
+            Err(RecvTimeoutError::Disconnected) => return succeed(child.wait()),
+            Err(RecvTimeoutError::Timeout) => {
+                drop(child.kill());
+                return Err(format!(
+                    "nothing was printed for {}: what is named above hangs, and is still there to be looked at",
+                    seconds(SILENCE)
+                ));
+            }
         }
     }
-    succeed(child.wait())
 }
 
 impl Tests {

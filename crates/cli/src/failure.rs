@@ -48,6 +48,17 @@ impl Failure {
     }
 }
 
+/// A mistake of ours on any thread ends the whole program at once: a loop that waits for a thread
+/// that is no more would wait for ever, while one that was cut off goes on at the next start.
+pub(crate) fn end_on_panic() {
+    std::panic::set_hook(Box::new(|panic| {
+        Failure::other(format!("a mistake in wiggum itself: {panic}"))
+            .hint("what was recorded is kept, and `wiggum run` goes on there; please report this")
+            .report();
+        std::process::exit(i32::from(FAILURE));
+    }));
+}
+
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
         match error {

@@ -22,5 +22,6 @@ fn main() -> ExitCode {
     {
         return term::print(&format!("wiggum {}\n", env!("CARGO_PKG_VERSION")));
     }
+    failure::end_on_panic();
     commands::dispatch(args::Cli::parse())
 }

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use jiff::{Span, Timestamp};
 use support::{Sandbox, WORKER};
-use wiggum_core::event::Envelope;
+use wiggum_core::event::{Envelope, Event};
 use wiggum_store::{Append, Holder, Identity, Store};
 
 /// A small file system of its own, for as long as it lives.
@@ -130,4 +130,46 @@ fn a_clock_that_was_set_back_changes_nothing() {
     let times: Vec<Timestamp> = sandbox.journal().iter().map(|envelope| envelope.at).collect();
     assert!(times.is_sorted());
     assert!(sandbox.state().run.active_ms < 3_600_000);
+}
+
+/// As the first process of a container: its session and group began outside and have no number
+/// here, and nobody else takes care of orphans.
+#[test]
+fn a_container_with_nothing_but_us_in_it() {
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    let namespace = ["--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"];
+    let permitted = sandbox.command("unshare").args(namespace).arg("true").output();
+    if !permitted.is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED: namespaces are not permitted here, so a container was not tested");
+        return;
+    }
+    let agent = sandbox.agent(&format!("sleep 1000 & setsid sleep 1000 & {WORKER}"));
+    let mut contained = sandbox.command("timeout");
+    contained.args(["-s", "KILL", "60", "unshare"]).args(namespace).arg(env!("CARGO_BIN_EXE_wiggum"));
+    contained.args(["run", "--headless", "--verify", "true", "--agent-command", &agent]);
+    let output = contained.current_dir(&sandbox.root).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let ended: u32 = sandbox
+        .events()
+        .iter()
+        .map(|event| if let Event::AgentEnded { ended_processes, .. } = event { *ended_processes } else { 0 })
+        .sum();
+    assert_eq!(ended, 4, "two of each agent");
+    assert_eq!(sandbox.subjects(), ["first", "backlog", "A: Do A", "B: Do B"]);
+    sandbox.check();
+}
+
+#[test]
+fn what_our_parent_ignores_is_not_ignored_by_agents() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let agent = sandbox.agent(&format!("grep SigIgn /proc/self/status > \"$SANDBOX/ignored\"; {WORKER}"));
+    let mut command = sandbox.command("sh");
+    command.args(["-c", "trap '' HUP XFSZ; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_wiggum")]);
+    command.args(["run", "--headless", "--verify", "true", "--agent-command", &agent]);
+    let output = command.current_dir(&sandbox.root).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let ignored = sandbox.note("ignored");
+    let ignored = u64::from_str_radix(ignored.trim_start_matches("SigIgn:").trim(), 16).unwrap();
+    // Signals from 32 on are the C library's own.
+    assert_eq!(ignored & 0x7fff_ffff, 0, "{ignored:x}");
 }

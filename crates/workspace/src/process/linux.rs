@@ -13,9 +13,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, getpgrp, getpid,
-    getrlimit, getsid, kill_process_group, pidfd_open, pidfd_send_signal, set_child_subreaper, setrlimit,
-    waitid, waitpid,
+    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, getrlimit,
+    kill_process_group, pidfd_open, pidfd_send_signal, set_child_subreaper, setrlimit, waitid, waitpid,
 };
 
 use super::registry::{self, Live, Token};
@@ -137,7 +136,7 @@ fn send(found: &Found, signal: Signal) -> rustix::io::Result<()> {
 /// Not ours and not that of another program of ours.
 fn is_foreign_group(group: i32) -> bool {
     group > 1
-        && group != getpgrp().as_raw_nonzero().get()
+        && ourselves().is_none_or(|facts| facts.group != group)
         && registry::lock().iter().all(|live| live.main != Some(group))
 }
 
@@ -175,11 +174,11 @@ fn reap(pid: Pid) {
 /// The descendants of ours that this program left behind, those of other live programs excepted.
 fn find_survivors(main: Pid, token: Token, beyond_us: &HashSet<Pid>) -> Vec<Found> {
     let live = registry::lock();
-    let ourselves = getpid().as_raw_nonzero().get();
-    let own_session = getsid(None).map_or(0, |session| session.as_raw_nonzero().get());
+    let own_number = getpid().as_raw_nonzero().get();
+    let own_session = ourselves().map_or(0, |facts| facts.session);
     let all = processes();
     let is_root = |(pid, facts): &&(i32, Facts)| {
-        facts.parent == ourselves
+        facts.parent == own_number
             // Whatever is still in our session was started by us and not through this door.
             && facts.session != own_session
             && live.iter().all(|live| live.main != Some(*pid))
@@ -271,6 +270,12 @@ impl Facts {
     fn is_dead(self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x')
     }
+}
+
+/// Not through `getpgrp` and `getsid`: in a container whose session began outside both are 0, which
+/// is no number of a process and brings the wrappers of those calls down.
+fn ourselves() -> Option<Facts> {
+    Facts::read(getpid().as_raw_nonzero().get())
 }
 
 fn processes() -> Vec<(i32, Facts)> {

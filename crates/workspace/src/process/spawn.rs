@@ -168,8 +168,11 @@ impl Drop for Actions {
     }
 }
 
-/// A session of its own; no signal blocked; SIGPIPE, which Rust programs ignore, as everybody
-/// expects it. Handlers of ours end with `exec` anyway.
+/// Beyond it are real-time signals, the first of which belong to the C library.
+const LAST_SIGNAL: c_int = 31;
+
+/// A session of its own; no signal blocked, none ignored: we ignore SIGPIPE, as Rust programs do, and
+/// whoever started us may ignore others.
 struct Attributes(Box<MaybeUninit<libc::posix_spawnattr_t>>);
 
 impl Attributes {
@@ -188,7 +191,10 @@ impl Attributes {
         unsafe {
             libc::sigemptyset(blocked.as_mut_ptr());
             libc::sigemptyset(default.as_mut_ptr());
-            libc::sigaddset(default.as_mut_ptr(), libc::SIGPIPE);
+            for signal in (1..=LAST_SIGNAL).filter(|signal| ![libc::SIGKILL, libc::SIGSTOP].contains(signal))
+            {
+                libc::sigaddset(default.as_mut_ptr(), signal);
+            }
             checked(libc::posix_spawnattr_setsigmask(attributes.0.as_mut_ptr(), blocked.as_ptr()))?;
             checked(libc::posix_spawnattr_setsigdefault(attributes.0.as_mut_ptr(), default.as_ptr()))?;
             checked(libc::posix_spawnattr_setflags(attributes.0.as_mut_ptr(), flags))?;
