@@ -1,9 +1,11 @@
 //! Any command as agent: it gets the prompt, and its plain standard output is its message.
 
+use wiggum_core::event::Exit;
 use wiggum_core::stream::Stream;
 
 use crate::{
     AgentEvent, Assignment, CommandText, Driver, Finished, Invocation, StreamParser, Tail, Utf8Pieces,
+    problem_by_exit,
 };
 
 /// How much of a plain command's output counts as its message: more than any agent writes as its
@@ -39,7 +41,8 @@ impl Driver for CommandAgent {
             PromptVia::Argument => (vec![assignment.prompt.to_owned()], None),
             PromptVia::File => (vec![assignment.prompt_file.display().to_string()], None),
         };
-        Invocation { command: CommandText::Line { line: self.line.clone(), arguments }, stdin }
+        let command = CommandText::Line { line: self.line.clone(), arguments };
+        Invocation { command, stdin, env: Vec::new() }
     }
 
     fn parser(&self) -> Box<dyn StreamParser> {
@@ -74,8 +77,13 @@ impl StreamParser for PlainText {
         if text.is_empty() { Vec::new() } else { vec![AgentEvent::Output(text)] }
     }
 
-    fn finish(&mut self) -> Finished {
-        Finished { message: self.message.text(), usage: None, complaints: self.complaints.text() }
+    fn finish(&mut self, exit: Exit) -> Finished {
+        Finished {
+            message: self.message.text(),
+            complaints: self.complaints.text(),
+            problem: problem_by_exit(exit),
+            ..Finished::default()
+        }
     }
 }
 
@@ -92,6 +100,7 @@ mod tests {
             prompt: "do it",
             prompt_file: std::path::Path::new("prompt.md"),
             wiggum: std::path::Path::new("wiggum"),
+            session: crate::Session::Fresh,
         };
         let invocation = agent(prompt_via).invocation(&assignment);
         match invocation.command {
@@ -113,7 +122,7 @@ mod tests {
         parser.push(Stream::Stdout, b"all ");
         parser.push(Stream::Stderr, b"oops");
         parser.push(Stream::Stdout, b"done");
-        let finished = parser.finish();
+        let finished = parser.finish(Exit::Code { code: 0 });
         assert_eq!((finished.message.as_str(), finished.complaints.as_str()), ("all done", "oops"));
     }
 
@@ -124,7 +133,7 @@ mod tests {
             parser.push(Stream::Stdout, &[b'x'; 64 * 1024]);
         }
         parser.push(Stream::Stdout, b"the end");
-        let message = parser.finish().message;
+        let message = parser.finish(Exit::Code { code: 0 }).message;
         assert!(message.len() <= MESSAGE_LIMIT && message.ends_with("the end"));
     }
 

@@ -7,9 +7,10 @@
 pub mod command;
 pub mod script;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use wiggum_core::event::Usage;
+use jiff::Timestamp;
+use wiggum_core::event::{AgentFacts, Exit, Trouble, Usage};
 use wiggum_core::stream::Stream;
 
 pub use command::{CommandAgent, PromptVia};
@@ -25,14 +26,44 @@ pub trait Driver: Send {
 
     /// A fresh reader for the output of one start.
     fn parser(&self) -> Box<dyn StreamParser>;
+
+    fn abilities(&self) -> Abilities {
+        Abilities::default()
+    }
+
+    /// Where it keeps settings, sessions and caches, which it has to write to; `~/` is the user's
+    /// home.
+    fn own_paths(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// Names of variables with secrets that are meant for it. A `*` at the end stands for any rest.
+    fn secrets(&self) -> &[&str] {
+        &[]
+    }
+}
+
+/// What a driver can do beside starting its agent and reading its message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Abilities {
+    /// Tells how many tokens were used.
+    pub usage: bool,
+    /// Tells what they cost.
+    pub cost: bool,
+    /// Can be spoken to while it works.
+    pub nudge: bool,
+    /// Can continue an earlier session.
+    pub resume: bool,
+    /// Has a sandbox of its own.
+    pub sandbox: bool,
 }
 
 /// Reads an agent's output as it comes. Pure, and safe with any bytes in any portions.
 pub trait StreamParser: Send {
     fn push(&mut self, stream: Stream, bytes: &[u8]) -> Vec<AgentEvent>;
 
-    /// What is known when nothing more will come.
-    fn finish(&mut self) -> Finished;
+    /// What is known when nothing more will come, and how the program ended.
+    fn finish(&mut self, exit: Exit) -> Finished;
 }
 
 /// What an agent is given.
@@ -42,6 +73,19 @@ pub struct Assignment<'a> {
     pub prompt_file: &'a Path,
     /// This very program, for agents that are part of it.
     pub wiggum: &'a Path,
+    pub session: Session<'a>,
+}
+
+/// Which of the agent's own sessions an assignment is for, where it has such.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Session<'a> {
+    /// A new one.
+    #[default]
+    Fresh,
+    /// A new one with this id, a UUID, so that it can be continued even if the agent is killed before
+    /// it says a word. Agents that choose the id themselves ignore it.
+    Named(&'a str),
+    Continued(&'a str),
 }
 
 /// How to start an agent.
@@ -49,6 +93,8 @@ pub struct Assignment<'a> {
 pub struct Invocation {
     pub command: CommandText,
     pub stdin: Option<Vec<u8>>,
+    /// Added to the environment.
+    pub env: Vec<(String, String)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +118,27 @@ pub enum AgentEvent {
         name: String,
         detail: String,
     },
+    /// What a tool gave back, shortened.
+    ToolResult {
+        text: String,
+        is_error: bool,
+    },
+    /// All tokens used so far.
+    Usage(Usage),
+    /// Its session, as soon as it is known.
+    Session(String),
+    /// It comes near to the account's allowance, or has met it.
+    Limit {
+        reached: bool,
+        resets_at: Option<Timestamp>,
+    },
+    /// It tries again by itself after a fault of the provider. What is worse than waiting should be
+    /// ended by the engine: the trouble says which.
+    Retrying {
+        trouble: Trouble,
+    },
+    /// Something else worth a line.
+    Notice(String),
 }
 
 /// The outcome of one start, as the agent's own output tells it.
@@ -82,6 +149,24 @@ pub struct Finished {
     pub usage: Option<Usage>,
     /// What it wrote to standard error, the end of it.
     pub complaints: String,
+    /// Why this start was no success; without one it was.
+    pub problem: Option<Problem>,
+    /// Session, model, tool calls, context. Its trouble is the problem's.
+    pub facts: AgentFacts,
+}
+
+/// Why a start of an agent was no success.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub trouble: Trouble,
+    /// In the agent's words where it has some; empty if only the exit tells.
+    pub message: String,
+}
+
+/// A plain program's problem: it did not exit with 0.
+pub(crate) fn problem_by_exit(exit: Exit) -> Option<Problem> {
+    let problem = Problem { trouble: Trouble::Other, message: String::new() };
+    (!exit.success()).then_some(problem)
 }
 
 /// Keeps the end of a text without ever growing beyond twice its limit.

@@ -8,10 +8,12 @@ use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
-use wiggum_core::event::Usage;
+use wiggum_core::event::{Exit, Usage};
 use wiggum_core::stream::Stream;
 
-use crate::{AgentEvent, Assignment, CommandText, Driver, Finished, Invocation, StreamParser, Tail};
+use crate::{
+    AgentEvent, Assignment, CommandText, Driver, Finished, Invocation, StreamParser, Tail, problem_by_exit,
+};
 
 /// The longest line of its own stream that the parser keeps.
 const LINE_LIMIT: usize = 1024 * 1024;
@@ -29,7 +31,7 @@ impl Driver for ScriptedAgent {
     fn invocation(&self, assignment: &Assignment<'_>) -> Invocation {
         let arguments = vec!["scripted-agent".to_owned(), self.scenario.display().to_string()];
         let program = assignment.wiggum.display().to_string();
-        Invocation { command: CommandText::Program { program, arguments }, stdin: None }
+        Invocation { command: CommandText::Program { program, arguments }, stdin: None, env: Vec::new() }
     }
 
     fn parser(&self) -> Box<dyn StreamParser> {
@@ -295,12 +297,14 @@ impl StreamParser for ScriptStream {
         }
     }
 
-    fn finish(&mut self) -> Finished {
+    fn finish(&mut self, exit: Exit) -> Finished {
         self.push(Stream::Stdout, b"\n");
         Finished {
             message: std::mem::take(&mut self.message),
             usage: self.usage,
             complaints: self.complaints.text(),
+            problem: problem_by_exit(exit),
+            ..Finished::default()
         }
     }
 }
@@ -358,7 +362,7 @@ mod tests {
         for byte in &out {
             events.extend(parser.push(Stream::Stdout, &[*byte]));
         }
-        (parser.finish(), events)
+        (parser.finish(Exit::Code { code: 0 }), events)
     }
 
     #[test]
@@ -407,6 +411,6 @@ mod tests {
         parser.push(Stream::Stdout, b"\xff\xfe garbage\n{\"type\":\"unknown\"}\n");
         parser.push(Stream::Stdout, &vec![b'x'; 3 * LINE_LIMIT]);
         parser.push(Stream::Stdout, b"\n{\"type\":\"say\",\"text\":\"still here\"}");
-        assert_eq!(parser.finish().message, "still here");
+        assert_eq!(parser.finish(Exit::Code { code: 0 }).message, "still here");
     }
 }

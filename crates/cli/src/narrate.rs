@@ -433,6 +433,21 @@ impl Observer for Narrator {
                 let text = format!("  ⚙ {} {}", harmless(name), harmless(detail));
                 self.line(&self.style.dim(&text));
             }
+            AgentEvent::Notice(text) => self.line(&self.style.dim(&format!("  · {}", harmless(text)))),
+            AgentEvent::ToolResult { text, is_error: true } => {
+                self.line(&self.style.dim(&format!("  ⚙ failed: {}", harmless(text))));
+            }
+            AgentEvent::Limit { reached, resets_at } => {
+                let what = if *reached { "usage limit reached" } else { "near the usage limit" };
+                let until = resets_at.map_or_else(String::new, |at| format!(", resets {at:.0}"));
+                self.line(&self.style.yellow(&format!("  · {what}{until}")));
+            }
+            AgentEvent::Retrying { trouble } => {
+                self.line(&self.style.dim(&format!("  · the agent tries again: {trouble}")));
+            }
+            AgentEvent::ToolResult { is_error: false, .. }
+            | AgentEvent::Usage(_)
+            | AgentEvent::Session(_) => {}
         }
     }
 

@@ -118,6 +118,9 @@ pub enum Event {
         /// Why this counts as an error, if it does.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<Failure>,
+        /// What the agent's own output tells about itself.
+        #[serde(default, skip_serializing_if = "AgentFacts::is_empty")]
+        facts: Box<AgentFacts>,
         /// What it did to the backlog that was not its to do.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         flags: Vec<Flag>,
@@ -339,6 +342,102 @@ impl std::ops::AddAssign for Usage {
         self.cache_read_tokens += other.cache_read_tokens;
         self.cache_write_tokens += other.cache_write_tokens;
         self.cost_usd += other.cost_usd;
+    }
+}
+
+/// What an agent's output tells about itself, beside its message.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct AgentFacts {
+    /// What was the matter with it, rather than with its work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<Trouble>,
+    /// Its own session, by which it can be continued.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub tool_calls: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextFill>,
+}
+
+impl AgentFacts {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// How full the model's context was at its fullest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ContextFill {
+    pub used: u64,
+    pub window: u64,
+}
+
+/// What can be the matter with an agent, rather than with its work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Trouble {
+    /// The account's allowance is used up, until then if it was said.
+    UsageLimit {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resets_at: Option<Timestamp>,
+    },
+    /// The provider has too much to do, or is failing.
+    Overloaded,
+    /// The provider cannot be reached, or the connection broke.
+    Network,
+    /// Not logged in, a wrong key, no permission for the model.
+    Authentication,
+    /// The agent's program is not there.
+    Missing,
+    /// The conversation does not fit into the model's context any more.
+    ContextFull,
+    /// Its output ends before it said that it is finished.
+    Truncated,
+    /// It finished without a word.
+    Empty,
+    /// The model declined.
+    Refused,
+    /// The limit on turns, or on money, that it was started with.
+    OwnLimit,
+    /// It was not permitted to do what it needed to.
+    PermissionDenied,
+    /// The session to be continued is not known to it.
+    SessionLost,
+    /// It was silent for too long and was ended.
+    Silent,
+    /// It was interrupted by a signal.
+    Interrupted,
+    /// Anything else; the failure's message says what.
+    Other,
+}
+
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::UsageLimit { resets_at: Some(at) } => return write!(f, "usage limit until {at:.0}"),
+            Self::UsageLimit { resets_at: None } => "usage limit",
+            Self::Overloaded => "the provider is overloaded",
+            Self::Network => "the provider cannot be reached",
+            Self::Authentication => "not logged in, or not permitted",
+            Self::Missing => "the agent's program is missing",
+            Self::ContextFull => "the model's context is full",
+            Self::Truncated => "its output ends too early",
+            Self::Empty => "it finished without a word",
+            Self::Refused => "the model declined",
+            Self::OwnLimit => "its own limit on turns or money",
+            Self::PermissionDenied => "it was not permitted to act",
+            Self::SessionLost => "its session is not known any more",
+            Self::Silent => "silent for too long",
+            Self::Interrupted => "interrupted",
+            Self::Other => "failed",
+        })
     }
 }
 

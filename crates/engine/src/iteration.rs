@@ -5,14 +5,16 @@ use std::fs;
 use std::sync::mpsc::SyncSender;
 use std::time::Instant;
 
-use wiggum_agents::{Assignment, CommandText, Finished, StreamParser};
+use wiggum_agents::{Assignment, CommandText, Finished, Problem, Session, StreamParser};
 use wiggum_core::decide::StopWhy;
-use wiggum_core::event::{Claim, ClaimSource, Event, Evidence, Exit, Failure, Flag, FlagKind};
+use wiggum_core::event::{
+    AgentFacts, Claim, ClaimSource, Event, Evidence, Exit, Failure, Flag, FlagKind, Trouble,
+};
 use wiggum_core::ids::{Attempt, Iteration, TaskId};
 use wiggum_core::policy::Millis;
 use wiggum_core::prompt::{self, PastAttempt, PromptParts};
 use wiggum_core::signal::claim::{ClaimReader, DEFAULT_PROMISES};
-use wiggum_core::signal::error::failure_from;
+use wiggum_core::signal::error::{failure_from, failure_of};
 use wiggum_core::signal::escalation::read_escalations;
 use wiggum_core::stream::Stream;
 use wiggum_core::task::FileStatus;
@@ -68,7 +70,9 @@ impl Engine<'_> {
             self.note_own_files()?;
         }
         if let Err(error) = self.launch_agent(iteration, task, attempt, &prompt) {
-            let finished = Finished { complaints: chain(&error), ..Finished::default() };
+            let trouble = if error.is_missing_program() { Trouble::Missing } else { Trouble::Other };
+            let problem = Some(Problem { trouble, message: String::new() });
+            let finished = Finished { complaints: chain(&error), problem, ..Finished::default() };
             let ended =
                 Ended { exit: Exit::NotStarted, duration: std::time::Duration::ZERO, ended_processes: 0 };
             return self.agent_ended(ended, &finished);
@@ -117,7 +121,12 @@ impl Engine<'_> {
         let id = self.journal.id;
         let prompt_file = self.dir.prompt_file(id);
         status::rewrite(&self.dir.loop_dir(id), "prompt.md", prompt)?;
-        let assignment = Assignment { prompt, prompt_file: &prompt_file, wiggum: &self.settings.wiggum };
+        let assignment = Assignment {
+            prompt,
+            prompt_file: &prompt_file,
+            wiggum: &self.settings.wiggum,
+            session: Session::Fresh,
+        };
         let invocation = self.settings.driver.invocation(&assignment);
         let mut launch = Launch::new(command_line(invocation.command)?, &self.settings.workspace);
         launch.stdin = invocation.stdin.map_or(process::Input::Nothing, process::Input::Bytes);
@@ -195,11 +204,9 @@ impl Engine<'_> {
         let reader = ClaimReader { task: &task, prompt, promises: DEFAULT_PROMISES };
         let claim = reader.read(&finished.message).or(ticked);
         let questions = read_escalations(&finished.message, prompt);
-        let error = if ended.exit.success() || !questions.is_empty() {
-            None
-        } else {
-            Some(self.describe_failure(ended.exit, finished, ended.duration.into()))
-        };
+        let failed = finished.problem.is_some() || ended.exit == Exit::TimedOut;
+        let error = (failed && questions.is_empty())
+            .then(|| describe_failure(ended.exit, finished, ended.duration.into()));
         let message = self.journal.keep(&finished.message);
         self.record(Event::AgentEnded {
             iteration,
@@ -208,6 +215,10 @@ impl Engine<'_> {
             message,
             duration: ended.duration.into(),
             usage: finished.usage,
+            facts: Box::new(AgentFacts {
+                trouble: finished.problem.as_ref().map(|problem| problem.trouble.clone()),
+                ..finished.facts.clone()
+            }),
             claim,
             questions,
             error,
@@ -235,18 +246,6 @@ impl Engine<'_> {
         self.watch_for_requests();
         let detail = "it was removed while the agent ran".to_owned();
         Ok(vec![Flag { kind: FlagKind::StateTouched, what: ".wiggum".to_owned(), detail }])
-    }
-
-    fn describe_failure(&self, exit: Exit, finished: &Finished, duration: Millis) -> Failure {
-        match exit {
-            Exit::TimedOut => {
-                let message = format!("the agent was stopped after {:.0?}", duration.as_duration());
-                Failure { message, signature: "timed out".to_owned() }
-            }
-            Exit::Code { .. } | Exit::Signal { .. } | Exit::NotStarted => {
-                failure_from(exit, &finished.complaints, &finished.message)
-            }
-        }
     }
 
     /// Statuses are not the agent's to write: what it changed is put back. Its own tick counts as a
@@ -397,6 +396,18 @@ fn backlog_flag(name: &str, detail: &str) -> Flag {
     Flag { kind: FlagKind::BacklogTouched, what: name.to_owned(), detail: detail.to_owned() }
 }
 
+fn describe_failure(exit: Exit, finished: &Finished, duration: Millis) -> Failure {
+    let named = finished.problem.as_ref().map(|problem| problem.message.as_str());
+    match (exit, named) {
+        (Exit::TimedOut, _) => {
+            let message = format!("the agent was stopped after {:.0?}", duration.as_duration());
+            Failure { message, signature: "timed out".to_owned() }
+        }
+        (_, Some(message)) if !message.is_empty() => failure_of(message),
+        (exit, _) => failure_from(exit, &finished.complaints, &finished.message),
+    }
+}
+
 /// Why an agent or a check could not be started.
 #[derive(Debug, thiserror::Error)]
 enum LaunchProblem {
@@ -406,6 +417,13 @@ enum LaunchProblem {
     Command(#[from] process::ParseError),
     #[error(transparent)]
     Launch(#[from] process::LaunchError),
+}
+
+impl LaunchProblem {
+    fn is_missing_program(&self) -> bool {
+        matches!(self, Self::Launch(process::LaunchError::Spawn { source, .. })
+            if source.kind() == std::io::ErrorKind::NotFound)
+    }
 }
 
 /// Turns a driver's command into a program and its arguments.
@@ -441,7 +459,7 @@ impl Sink for AgentSink {
 
     fn ended(&mut self, ended: Ended) {
         drop(self.transcript.take().map(Transcript::finish));
-        drop(self.sender.send(Input::AgentEnded { ended, finished: self.parser.finish() }));
+        drop(self.sender.send(Input::AgentEnded { ended, finished: self.parser.finish(ended.exit) }));
     }
 }
 

@@ -135,6 +135,7 @@ impl Writer {
                 message,
                 duration: Millis(1234),
                 usage: None,
+                facts: Box::default(),
                 claim: None,
                 questions: Vec::new(),
                 error: None,

@@ -126,6 +126,7 @@ fn attempt(task: &TaskId, iteration: Iteration, attempt: Attempt, code: i32, ver
                 cost_usd: 0.05,
                 ..Usage::default()
             }),
+            facts: Box::default(),
             claim: Some(Claim { text: "<promise>DONE</promise>".to_owned(), source: ClaimSource::Promise }),
             questions: Vec::new(),
             error: None,

@@ -23,6 +23,12 @@ pub fn signature(message: &str) -> String {
     clip(&signature, MAX_SIGNATURE).into_owned()
 }
 
+/// An error in the words of whoever met it.
+pub fn failure_of(text: &str) -> Failure {
+    let text = strip_ansi(tail(text, MAX_READ));
+    Failure { signature: signature(&text), message: clip(&text, MAX_MESSAGE).into_owned() }
+}
+
 /// Why an attempt that ended like this counts as an error.
 pub fn failure_from(exit: Exit, stderr_tail: &str, message: &str) -> Failure {
     let stderr = strip_ansi(tail(stderr_tail, MAX_READ));

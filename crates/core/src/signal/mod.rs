@@ -13,5 +13,5 @@ mod sentence;
 mod status;
 
 pub use claim::{ClaimReader, DEFAULT_PROMISES};
-pub use error::{failure_from, signature};
+pub use error::{failure_from, failure_of, signature};
 pub use escalation::read_escalations;

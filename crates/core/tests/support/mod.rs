@@ -261,6 +261,7 @@ impl World {
             message: BlobRef::default(),
             duration: Millis(1000),
             usage: None,
+            facts: Box::default(),
             claim,
             questions,
             error,
