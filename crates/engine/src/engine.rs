@@ -75,7 +75,7 @@ pub enum Input {
     Agent(Vec<AgentEvent>),
     AgentEnded {
         ended: Ended,
-        finished: Finished,
+        finished: Box<Finished>,
     },
     CheckOutput(String),
     CheckEnded {

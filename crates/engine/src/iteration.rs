@@ -459,7 +459,9 @@ impl Sink for AgentSink {
 
     fn ended(&mut self, ended: Ended) {
         drop(self.transcript.take().map(Transcript::finish));
-        drop(self.sender.send(Input::AgentEnded { ended, finished: self.parser.finish(ended.exit) }));
+        drop(
+            self.sender.send(Input::AgentEnded { ended, finished: Box::new(self.parser.finish(ended.exit)) }),
+        );
     }
 }
 
