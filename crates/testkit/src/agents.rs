@@ -138,7 +138,7 @@ fn copilot(home: &Path, base_url: &str) -> Vec<(String, String)> {
         pair("COPILOT_AUTO_UPDATE", "false"),
         pair("COPILOT_PROVIDER_TYPE", "openai"),
         pair("COPILOT_PROVIDER_BASE_URL", &format!("{base_url}/v1")),
-        pair("COPILOT_PROVIDER_API_KEY", "stub"),
+        pair("COPILOT_PROVIDER_API_KEY", "not-a-secret"),
         pair("COPILOT_MODEL", "gpt-5"),
     ]
 }
