@@ -14,7 +14,7 @@ use serde_json::Value;
 use wiggum_core::event::Exit;
 use wiggum_core::stream::Stream;
 
-use crate::agents::Agent;
+use crate::agents::{Agent, cache};
 use crate::place::Place;
 use crate::scenario::Scenario;
 use crate::stub::{StartError, StubModel};
@@ -23,7 +23,8 @@ use crate::transcript::{Head, Line, Transcript};
 /// An agent that says nothing for so long hangs; none of the cases waits longer than some seconds.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Stand for the home and the repository of a place in what is kept.
+/// Stand for the home and the repository of a place, and for where agents are, in what is kept.
+const NEUTRAL_CACHE: &str = "/opt/agents";
 const NEUTRAL_HOME: &str = "/home/ralph";
 const NEUTRAL_REPOSITORY: &str = "/home/ralph/project";
 
@@ -229,8 +230,12 @@ impl Stage<'_> {
     /// A text without what is different on every machine and in every run.
     fn neutral(&self, text: &str) -> String {
         let (home, repository) = (self.place.home(), self.place.repository());
-        let pairs =
-            [(repository, NEUTRAL_REPOSITORY), (home, NEUTRAL_HOME), (self.place.temporary(), "/tmp")];
+        let pairs = [
+            (repository, NEUTRAL_REPOSITORY),
+            (home, NEUTRAL_HOME),
+            (self.place.temporary(), "/tmp"),
+            (cache(), NEUTRAL_CACHE),
+        ];
         let mut text = text.replace(&self.stub.base_url(), "http://127.0.0.1:4000");
         for (path, neutral) in pairs {
             let path = path.display().to_string();

@@ -50,6 +50,11 @@ fn copilot_speaks_as_recorded() {
 }
 
 #[test]
+fn gemini_speaks_as_recorded() {
+    check(Agent::Gemini);
+}
+
+#[test]
 fn every_transcript_belongs_to_a_case_and_names_no_machine() {
     for agent in Agent::ALL {
         let known: BTreeSet<_> = cases::of(agent).iter().map(Case::path).collect();
