@@ -1,5 +1,6 @@
 //! Any command as agent: it gets the prompt, and its plain standard output is its message.
 
+use jiff::Zoned;
 use wiggum_core::event::Exit;
 use wiggum_core::stream::Stream;
 
@@ -77,7 +78,7 @@ impl StreamParser for PlainText {
         if text.is_empty() { Vec::new() } else { vec![AgentEvent::Output(text)] }
     }
 
-    fn finish(&mut self, exit: Exit) -> Finished {
+    fn finish(&mut self, exit: Exit, _now: &Zoned) -> Finished {
         Finished {
             message: self.message.text(),
             complaints: self.complaints.text(),
@@ -122,7 +123,7 @@ mod tests {
         parser.push(Stream::Stdout, b"all ");
         parser.push(Stream::Stderr, b"oops");
         parser.push(Stream::Stdout, b"done");
-        let finished = parser.finish(Exit::Code { code: 0 });
+        let finished = parser.finish(Exit::Code { code: 0 }, &Zoned::default());
         assert_eq!((finished.message.as_str(), finished.complaints.as_str()), ("all done", "oops"));
     }
 
@@ -133,7 +134,7 @@ mod tests {
             parser.push(Stream::Stdout, &[b'x'; 64 * 1024]);
         }
         parser.push(Stream::Stdout, b"the end");
-        let message = parser.finish(Exit::Code { code: 0 }).message;
+        let message = parser.finish(Exit::Code { code: 0 }, &Zoned::default()).message;
         assert!(message.len() <= MESSAGE_LIMIT && message.ends_with("the end"));
     }
 

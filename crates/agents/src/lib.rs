@@ -9,7 +9,7 @@ pub mod script;
 
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
+use jiff::{Timestamp, Zoned};
 use wiggum_core::event::{AgentFacts, Exit, Trouble, Usage};
 use wiggum_core::stream::Stream;
 
@@ -62,8 +62,9 @@ pub struct Abilities {
 pub trait StreamParser: Send {
     fn push(&mut self, stream: Stream, bytes: &[u8]) -> Vec<AgentEvent>;
 
-    /// What is known when nothing more will come, and how the program ended.
-    fn finish(&mut self, exit: Exit) -> Finished;
+    /// What is known when nothing more will come, and how the program ended. Agents tell times as a
+    /// clock on the wall does ("resets 7:35am"): `now` and its time zone make moments of them.
+    fn finish(&mut self, exit: Exit, now: &Zoned) -> Finished;
 }
 
 /// What an agent is given.

@@ -5,6 +5,7 @@ use std::fs;
 use std::sync::mpsc::SyncSender;
 use std::time::Instant;
 
+use jiff::tz::TimeZone;
 use wiggum_agents::{Assignment, CommandText, Finished, Problem, Session, StreamParser};
 use wiggum_core::decide::StopWhy;
 use wiggum_core::event::{
@@ -24,6 +25,7 @@ use wiggum_workspace::crash;
 use wiggum_workspace::process::{self, Capture, CommandLine, Ended, Launch, Sink};
 
 use crate::backlog_file::{BacklogError, difference};
+use crate::clock::Clock;
 use crate::engine::{Engine, Input, RunningAgent};
 use crate::error::{EngineError, chain};
 use crate::status;
@@ -138,6 +140,7 @@ impl Engine<'_> {
             parser: self.settings.driver.parser(),
             transcript: Some(Transcript::create(&self.dir.transcripts(id), iteration, attempt, task)),
             started: Instant::now(),
+            clock: self.clock.clone(),
         };
         let process = process::launch(launch, sink)?;
         self.agent = Some(RunningAgent { process, prompt: prompt.to_owned(), stopping: None });
@@ -443,6 +446,7 @@ struct AgentSink {
     parser: Box<dyn StreamParser>,
     transcript: Option<Transcript>,
     started: Instant,
+    clock: Clock,
 }
 
 impl Sink for AgentSink {
@@ -459,9 +463,9 @@ impl Sink for AgentSink {
 
     fn ended(&mut self, ended: Ended) {
         drop(self.transcript.take().map(Transcript::finish));
-        drop(
-            self.sender.send(Input::AgentEnded { ended, finished: Box::new(self.parser.finish(ended.exit)) }),
-        );
+        let now = self.clock.now().to_zoned(TimeZone::system());
+        let finished = Box::new(self.parser.finish(ended.exit, &now));
+        drop(self.sender.send(Input::AgentEnded { ended, finished }));
     }
 }
 
