@@ -4,8 +4,14 @@
 //! the engine starts it, and a pure [`StreamParser`] reads what it prints. Nothing here spawns a
 //! process, except the scripted agent, which *is* one ([`script::play`]).
 
+mod claude;
 pub mod command;
+mod family;
+mod json;
+mod lines;
+mod said;
 pub mod script;
+mod tokens;
 
 use std::path::{Path, PathBuf};
 
@@ -14,6 +20,7 @@ use wiggum_core::event::{AgentFacts, Exit, Trouble, Usage};
 use wiggum_core::stream::Stream;
 
 pub use command::{CommandAgent, PromptVia};
+pub use family::{AgentSpec, Family, Login};
 pub use script::ScriptedAgent;
 
 /// One kind of agent.
