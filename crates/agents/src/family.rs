@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::claude::Claude;
-use crate::{CommandText, Driver, Invocation};
+use crate::tokens::Before;
+use crate::{
+    Abilities, Assignment, CommandText, Driver, Invocation, StreamParser, aider, amp, claude, codex, copilot,
+    gemini, opencode,
+};
 
 /// One configured agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,37 +38,10 @@ impl AgentSpec {
         }
     }
 
-    pub(crate) fn describe(&self) -> String {
-        let family = self.family.name();
-        let called = if self.name == family { String::new() } else { format!("{}: ", self.name) };
-        let model = self.model.as_ref().map_or(String::new(), |model| format!(" ({model})"));
-        format!("{called}{family}{model}")
-    }
-
     /// Whether the configured arguments have one of these flags.
     pub(crate) fn says(&self, flags: &[&str]) -> bool {
         let names = self.args.iter().map(|arg| arg.split_once('=').map_or(arg.as_str(), |(name, _)| name));
         names.into_iter().any(|name| flags.contains(&name))
-    }
-
-    /// The start of this agent with the driver's own arguments before the configured ones.
-    pub(crate) fn invocation(
-        &self,
-        arguments: Vec<String>,
-        stdin: Option<&str>,
-        defaults: &[(&str, &str)],
-    ) -> Invocation {
-        let program = self.program.clone().unwrap_or_else(|| self.family.program().to_owned());
-        let env = defaults
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .filter(|(name, _)| self.env.iter().all(|(own, _)| own != name))
-            .chain(self.env.iter().cloned());
-        Invocation {
-            command: CommandText::Program { program, arguments },
-            stdin: stdin.map(|text| text.as_bytes().to_vec()),
-            env: env.collect(),
-        }
     }
 }
 
@@ -73,15 +49,20 @@ impl AgentSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
     Claude,
+    Codex,
+    Gemini,
+    Copilot,
+    Opencode,
+    Aider,
+    Amp,
 }
 
 impl Family {
-    pub const ALL: [Self; 1] = [Self::Claude];
+    pub const ALL: [Self; 7] =
+        [Self::Claude, Self::Codex, Self::Gemini, Self::Copilot, Self::Opencode, Self::Aider, Self::Amp];
 
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-        }
+        self.profile().program
     }
 
     pub fn from_name(name: &str) -> Option<Self> {
@@ -90,41 +71,38 @@ impl Family {
 
     /// What it is called on the search path.
     pub fn program(self) -> &'static str {
-        self.name()
+        self.profile().program
     }
 
     pub fn driver(spec: AgentSpec) -> Box<dyn Driver> {
-        match spec.family {
-            Self::Claude => Box::new(Claude::new(spec)),
-        }
+        Box::new(Cli { profile: spec.family.profile(), spec, before: Before::default() })
     }
 
     /// Whether somebody is logged in, as far as variables and files tell without asking anybody.
     pub fn login(self, env: &dyn Fn(&str) -> Option<String>, home: &Path) -> Login {
-        let evidence = self.evidence();
+        let traces = &self.profile().login;
         let set = |name: &&&str| env(name).is_some_and(|value| !value.is_empty());
-        if let Some(name) = evidence.variables.iter().find(set) {
+        if let Some(name) = traces.variables.iter().find(set) {
             return Login::LoggedIn(format!("{name} is set"));
         }
-        let dir = evidence.dir_variable.and_then(env).map_or_else(|| home.join(evidence.dir), PathBuf::from);
-        let file = evidence.files.iter().map(|file| dir.join(file)).find(|file| file.is_file());
-        match file {
-            Some(file) => Login::LoggedIn(format!("{} exists", file.display())),
-            None if evidence.elsewhere => Login::Unknown,
-            None => Login::NotLoggedIn(evidence.hint.to_owned()),
+        let moved = traces.dir_variable.and_then(env).filter(|dir| !dir.is_empty());
+        let dir = moved.map_or_else(|| home.join(traces.dir), PathBuf::from);
+        match traces.files.iter().map(|file| dir.join(file)).find(|file| file.is_file()) {
+            Some(file) => Login::LoggedIn(format!("{} is there", file.display())),
+            None if traces.elsewhere => Login::Unknown,
+            None => Login::NotLoggedIn(traces.hint.to_owned()),
         }
     }
 
-    fn evidence(self) -> Evidence {
+    fn profile(self) -> &'static Profile {
         match self {
-            Self::Claude => Evidence {
-                variables: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
-                dir_variable: Some("CLAUDE_CONFIG_DIR"),
-                dir: ".claude",
-                files: &[".credentials.json"],
-                elsewhere: cfg!(target_os = "macos"),
-                hint: "run `claude` and `/login`, or set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN",
-            },
+            Self::Claude => &claude::PROFILE,
+            Self::Codex => &codex::PROFILE,
+            Self::Gemini => &gemini::PROFILE,
+            Self::Copilot => &copilot::PROFILE,
+            Self::Opencode => &opencode::PROFILE,
+            Self::Aider => &aider::PROFILE,
+            Self::Amp => &amp::PROFILE,
         }
     }
 }
@@ -140,15 +118,98 @@ pub enum Login {
     Unknown,
 }
 
+/// All there is to know about a family.
+pub(crate) struct Profile {
+    /// Also the family's name.
+    pub(crate) program: &'static str,
+    pub(crate) start: fn(&AgentSpec, &Assignment<'_>) -> Start,
+    pub(crate) parser: fn(&Cli) -> Box<dyn StreamParser>,
+    pub(crate) abilities: Abilities,
+    pub(crate) own_paths: &'static [&'static str],
+    /// Variables that say where its own directories are instead.
+    pub(crate) path_variables: &'static [&'static str],
+    pub(crate) secrets: &'static [&'static str],
+    pub(crate) login: Traces,
+}
+
+/// How a family is started, without what is the same for all.
+#[derive(Default)]
+pub(crate) struct Start {
+    pub(crate) arguments: Vec<String>,
+    pub(crate) stdin: Option<String>,
+    pub(crate) env: Vec<(&'static str, &'static str)>,
+}
+
 /// Where a login leaves its traces.
-struct Evidence {
-    variables: &'static [&'static str],
+pub(crate) struct Traces {
+    pub(crate) variables: &'static [&'static str],
     /// The variable that says where the directory is.
-    dir_variable: Option<&'static str>,
+    pub(crate) dir_variable: Option<&'static str>,
     /// Below the home directory.
-    dir: &'static str,
-    files: &'static [&'static str],
+    pub(crate) dir: &'static str,
+    pub(crate) files: &'static [&'static str],
     /// It may be kept where we do not look, such as a keychain.
-    elsewhere: bool,
-    hint: &'static str,
+    pub(crate) elsewhere: bool,
+    pub(crate) hint: &'static str,
+}
+
+/// The driver of one configured agent of any family.
+pub(crate) struct Cli {
+    profile: &'static Profile,
+    pub(crate) spec: AgentSpec,
+    pub(crate) before: Before,
+}
+
+impl Driver for Cli {
+    fn describe(&self) -> String {
+        let family = self.profile.program;
+        let called = if self.spec.name == family { String::new() } else { format!("{}: ", self.spec.name) };
+        let model = self.spec.model.as_ref().map_or(String::new(), |model| format!(" ({model})"));
+        format!("{called}{family}{model}")
+    }
+
+    fn invocation(&self, assignment: &Assignment<'_>) -> Invocation {
+        let start = (self.profile.start)(&self.spec, assignment);
+        let program = self.spec.program.clone().unwrap_or_else(|| self.profile.program.to_owned());
+        let env = start
+            .env
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .filter(|(name, _)| self.spec.env.iter().all(|(own, _)| own != name))
+            .chain(self.spec.env.iter().cloned());
+        Invocation {
+            command: CommandText::Program { program, arguments: start.arguments },
+            stdin: start.stdin.map(String::into_bytes),
+            env: env.collect(),
+        }
+    }
+
+    fn parser(&self) -> Box<dyn StreamParser> {
+        (self.profile.parser)(self)
+    }
+
+    fn abilities(&self) -> Abilities {
+        self.profile.abilities
+    }
+
+    fn own_paths(&self) -> Vec<PathBuf> {
+        let moved =
+            self.spec.env.iter().filter(|(name, _)| self.profile.path_variables.contains(&name.as_str()));
+        let own = self.profile.own_paths.iter().map(PathBuf::from);
+        own.chain(moved.map(|(_, path)| PathBuf::from(path))).collect()
+    }
+
+    fn secrets(&self) -> &[&str] {
+        self.profile.secrets
+    }
+}
+
+/// Adds a flag with its value.
+pub(crate) fn flag(arguments: &mut Vec<String>, name: &str, value: &str) {
+    arguments.extend([name.to_owned(), value.to_owned()]);
+}
+
+/// Words as arguments.
+pub(crate) fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
 }

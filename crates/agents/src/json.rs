@@ -12,7 +12,7 @@ use wiggum_core::event::{Exit, Trouble};
 use wiggum_core::stream::Stream;
 
 use crate::lines::{Line, Lines};
-use crate::{AgentEvent, Finished, Problem, StreamParser, Tail, Utf8Pieces, said};
+use crate::{AgentEvent, AgentSpec, Finished, Problem, StreamParser, Tail, said};
 
 const COMPLAINTS_LIMIT: usize = 16 * 1024;
 /// How much of a tool's result is shown.
@@ -23,6 +23,9 @@ const DETAIL_SHOWN: usize = 200;
 /// What a driver makes of its agent's events.
 pub(crate) trait Reader: Send {
     fn read(&mut self, line: &str, events: &mut Vec<AgentEvent>);
+
+    /// A line that is no event, of an agent that tells some things only there.
+    fn overhear(&mut self, _line: &str, _events: &mut Vec<AgentEvent>) {}
 
     fn finish(&mut self, end: &End<'_>) -> Finished;
 }
@@ -51,62 +54,74 @@ impl End<'_> {
         };
         Problem { trouble, message: last_line(&self.complaints) }
     }
+
+    /// What the agent's own words for its failure mean.
+    pub(crate) fn complaint(&self, words: &str) -> Problem {
+        let trouble = said::in_complaint(words, self.now).unwrap_or(Trouble::Other);
+        Problem { trouble, message: inner_message(words) }
+    }
 }
 
 pub(crate) struct JsonLines<R> {
     reader: R,
-    lines: Lines,
+    stdout: Lines,
+    stderr: Lines,
     complaints: Tail,
-    stderr: Utf8Pieces,
+    /// As configured, for agents that do not tell.
+    model: Option<String>,
 }
 
 impl<R: Reader> JsonLines<R> {
-    pub(crate) fn new(reader: R) -> Self {
+    pub(crate) fn new(reader: R, spec: &AgentSpec) -> Self {
         let complaints = Tail::new(COMPLAINTS_LIMIT);
-        Self { reader, lines: Lines::default(), complaints, stderr: Utf8Pieces::default() }
+        let model = spec.model.clone();
+        Self { reader, stdout: Lines::default(), stderr: Lines::default(), complaints, model }
     }
 }
 
 impl<R: Reader> StreamParser for JsonLines<R> {
     fn push(&mut self, stream: Stream, bytes: &[u8]) -> Vec<AgentEvent> {
         let mut events = Vec::new();
-        let Self { reader, lines, complaints, stderr } = self;
+        let Self { reader, stdout, stderr, complaints, .. } = self;
         match stream {
-            Stream::Stdout => lines.push(bytes, &mut |line| take(line, reader, complaints, &mut events)),
-            Stream::Stderr => {
-                complaints.push(bytes);
-                let text = stderr.push(bytes);
-                if !text.is_empty() {
-                    events.push(AgentEvent::Output(text));
-                }
-            }
+            Stream::Stdout => stdout.push(bytes, &mut |line| take(line, reader, complaints, &mut events)),
+            Stream::Stderr => stderr.push(bytes, &mut |line| hear(line, reader, complaints, &mut events)),
         }
         events
     }
 
     fn finish(&mut self, exit: Exit, now: &Zoned) -> Finished {
-        let Self { reader, lines, complaints, .. } = self;
+        let Self { reader, stdout, stderr, complaints, model } = self;
         let mut unseen = Vec::new();
-        lines.finish(&mut |line| take(line, reader, complaints, &mut unseen));
+        stdout.finish(&mut |line| take(line, reader, complaints, &mut unseen));
+        stderr.finish(&mut |line| hear(line, reader, complaints, &mut unseen));
         let end = End { exit, complaints: complaints.text(), now };
-        let mut finished = self.reader.finish(&end);
+        let mut finished = reader.finish(&end);
         finished.facts.trouble = finished.problem.as_ref().map(|problem| problem.trouble.clone());
+        finished.facts.model = finished.facts.model.or(model.take());
         Finished { complaints: end.complaints, ..finished }
     }
 }
 
+/// A line of standard output: an event, or a complaint that went astray.
 fn take(line: Line<'_>, reader: &mut dyn Reader, complaints: &mut Tail, events: &mut Vec<AgentEvent>) {
+    match line {
+        Line::Whole(bytes) if bytes.trim_ascii_start().starts_with(b"{") => {
+            reader.read(String::from_utf8_lossy(bytes).trim(), events);
+        }
+        Line::Whole(_) | Line::Overlong(_) => hear(line, reader, complaints, events),
+    }
+}
+
+/// A line for people.
+fn hear(line: Line<'_>, reader: &mut dyn Reader, complaints: &mut Tail, events: &mut Vec<AgentEvent>) {
     match line {
         Line::Whole(bytes) => {
             let text = String::from_utf8_lossy(bytes);
-            let text = text.trim();
-            if text.starts_with('{') {
-                reader.read(text, events);
-            } else if !text.is_empty() {
-                complaints.push(text.as_bytes());
-                complaints.push(b"\n");
-                events.push(AgentEvent::Output(format!("{text}\n")));
-            }
+            complaints.push(text.as_bytes());
+            complaints.push(b"\n");
+            reader.overhear(&text, events);
+            events.push(AgentEvent::Output(text.into_owned() + "\n"));
         }
         Line::Overlong(head) => {
             let head = String::from_utf8_lossy(head);
@@ -228,4 +243,20 @@ fn shorten(text: &str, limit: usize) -> String {
 fn last_line(text: &str) -> String {
     let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
     shorten(last.unwrap_or_default(), RESULT_SHOWN)
+}
+
+/// A provider's own message, where an agent passes its whole answer on.
+pub(crate) fn inner_message(words: &str) -> String {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Answer {
+        error: Loose<Option<Inner>>,
+    }
+    #[derive(Deserialize)]
+    struct Inner {
+        message: String,
+    }
+    let json = words.find('{').zip(words.rfind('}')).and_then(|(from, to)| words.get(from..=to));
+    let answer = json.and_then(decode::<Answer>).and_then(|answer| answer.error.0);
+    answer.map_or_else(|| words.to_owned(), |inner| inner.message)
 }

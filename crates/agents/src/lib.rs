@@ -4,11 +4,17 @@
 //! the engine starts it, and a pure [`StreamParser`] reads what it prints. Nothing here spawns a
 //! process, except the scripted agent, which *is* one ([`script::play`]).
 
+mod aider;
+mod amp;
 mod claude;
+mod codex;
 pub mod command;
+mod copilot;
 mod family;
+mod gemini;
 mod json;
 mod lines;
+mod opencode;
 mod said;
 pub mod script;
 mod tokens;
@@ -171,10 +177,16 @@ pub struct Problem {
     pub message: String,
 }
 
+impl Problem {
+    /// Nobody said a word about it.
+    pub(crate) fn silent(trouble: Trouble) -> Self {
+        Self { trouble, message: String::new() }
+    }
+}
+
 /// A plain program's problem: it did not exit with 0.
 pub(crate) fn problem_by_exit(exit: Exit) -> Option<Problem> {
-    let problem = Problem { trouble: Trouble::Other, message: String::new() };
-    (!exit.success()).then_some(problem)
+    (!exit.success()).then(|| Problem::silent(Trouble::Other))
 }
 
 /// Keeps the end of a text without ever growing beyond twice its limit.

@@ -1,6 +1,7 @@
 //! Adds up tokens that an agent tells several times.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use wiggum_core::event::Usage;
 
@@ -41,6 +42,35 @@ impl ByMessage {
     }
 }
 
+/// What sessions had used before they were continued, for agents that tell a session's whole figures
+/// each time. Shared by all starts of an agent. A session begun before our own start is not known
+/// here: it is counted from its beginning, so rather too much than too little.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Before {
+    sessions: Arc<Mutex<BTreeMap<String, Usage>>>,
+}
+
+/// Ids of sessions begin with the time, so the first of them are the oldest.
+const SESSIONS_REMEMBERED: usize = 1000;
+
+impl Before {
+    /// What a session used since it was asked about last.
+    pub(crate) fn since(&self, session: &str, now: Usage) -> Usage {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = sessions.insert(session.to_owned(), now).unwrap_or_default();
+        if sessions.len() > SESSIONS_REMEMBERED {
+            sessions.pop_first();
+        }
+        Usage {
+            input_tokens: now.input_tokens.saturating_sub(before.input_tokens),
+            output_tokens: now.output_tokens.saturating_sub(before.output_tokens),
+            cache_read_tokens: now.cache_read_tokens.saturating_sub(before.cache_read_tokens),
+            cache_write_tokens: now.cache_write_tokens.saturating_sub(before.cache_write_tokens),
+            cost_usd: (now.cost_usd - before.cost_usd).max(0.0),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,5 +98,17 @@ mod tests {
         }
         assert_eq!(sum.total(), output(2000));
         assert_eq!(sum.recent.len(), REMEMBERED);
+    }
+
+    #[test]
+    fn a_continued_session_counts_from_where_it_was() {
+        let before = Before::default();
+        assert_eq!(before.since("a", output(10)), output(10));
+        assert_eq!(before.clone().since("a", output(15)), output(5));
+        assert_eq!(before.since("b", output(7)), output(7));
+        for n in 0..2 * SESSIONS_REMEMBERED {
+            before.since(&format!("c{n}"), output(1));
+        }
+        assert_eq!(before.sessions.lock().unwrap().len(), SESSIONS_REMEMBERED);
     }
 }

@@ -146,6 +146,8 @@ struct Outcome {
     api_error_status: Loose<Option<u16>>,
     result: Loose<String>,
     errors: Loose<Vec<String>>,
+    /// Amp's only one.
+    error: Loose<String>,
     /// The inner one is missing if the model's answer was cut off.
     #[serde(deserialize_with = "said_or_not")]
     stop_reason: Option<Option<String>>,
@@ -332,7 +334,7 @@ impl ClaudeStream {
         } else {
             return None;
         };
-        Some(Problem { trouble, message: String::new() })
+        Some(Problem::silent(trouble))
     }
 
     fn trouble(&self, outcome: &Outcome, message: &str, end: &End<'_>) -> Trouble {
@@ -362,7 +364,10 @@ impl ClaudeStream {
 
 impl Outcome {
     fn words(&self) -> String {
-        if self.result.0.is_empty() { self.errors.0.join("\n") } else { self.result.0.clone() }
+        [self.result.0.clone(), self.errors.0.join("\n"), self.error.0.clone()]
+            .into_iter()
+            .find(|words| !words.is_empty())
+            .unwrap_or_default()
     }
 
     /// What its own codes say, where they are clear.

@@ -19,9 +19,7 @@ const LONGEST_COMPLAINT: usize = 600;
 /// Reads a message that is known to be an agent's complaint.
 pub(crate) fn in_complaint(text: &str, now: &Zoned) -> Option<Trouble> {
     let text = plain(text);
-    kind_of(&text, Place::Complaint)
-        .or_else(|| status_in(&text, Place::Complaint))
-        .map(|kind| kind.trouble(&text, now))
+    kind_in(&text, Place::Complaint).map(|kind| kind.trouble(&text, now))
 }
 
 /// Reads the last lines of a failed program's output. Gives the line too, as the program's words.
@@ -29,9 +27,15 @@ pub(crate) fn in_output(text: &str, now: &Zoned) -> Option<(Trouble, String)> {
     let lines = text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
     lines.take(LAST_LINES).filter(|line| line.len() <= LONGEST_COMPLAINT).find_map(|line| {
         let text = plain(line);
-        let kind = kind_of(&text, Place::Output).or_else(|| status_in(&text, Place::Output))?;
+        let kind = kind_in(&text, Place::Output)?;
         Some((kind.trouble(&text, now), line.to_owned()))
     })
+}
+
+/// Reads a complaint where it does not matter when a limit ends.
+pub(crate) fn without_time(text: &str) -> Option<Trouble> {
+    let text = plain(text);
+    kind_in(&text, Place::Complaint).map(Kind::without_time)
 }
 
 /// What an answer's HTTP status means.
@@ -134,6 +138,7 @@ const PHRASES: &[(Kind, Place, &str)] = &[
     (Kind::SessionLost, Place::Output, "no conversation found with session id"),
     (Kind::SessionLost, Place::Output, "session id…is already in use"),
     (Kind::SessionLost, Place::Output, "no rollout found for thread id"),
+    (Kind::SessionLost, Place::Output, "no session, task, or name matched"),
     (Kind::SessionLost, Place::Complaint, "session not found"),
     (Kind::SessionLost, Place::Complaint, "no session…found"),
     (Kind::Authentication, Place::Output, "not logged in"),
@@ -194,6 +199,10 @@ const PHRASES: &[(Kind, Place, &str)] = &[
     (Kind::Network, Place::Complaint, "timed out"),
 ];
 
+fn kind_in(text: &str, place: Place) -> Option<Kind> {
+    kind_of(text, place).or_else(|| status_in(text, place))
+}
+
 fn kind_of(text: &str, place: Place) -> Option<Kind> {
     if place == Place::Output && reports_tests(text) {
         return None;
@@ -228,7 +237,7 @@ fn status_in(text: &str, place: Place) -> Option<Kind> {
     let names: &[&str] = match place {
         Place::Output => &["api error: ", "last status: "],
         Place::Complaint => {
-            &["error: ", "error ", "status: ", "status ", "status code ", "code: ", "http ", "("]
+            &["error: ", "error ", "status: ", "status ", "status code ", "code: ", "\"code\":", "http ", "("]
         }
     };
     names.iter().find_map(|name| {
