@@ -5,6 +5,7 @@ use std::fs;
 use std::sync::mpsc::SyncSender;
 use std::time::Instant;
 
+use jiff::tz::TimeZone;
 use wiggum_agents::{Assignment, CommandText, Finished, Problem, Session, StreamParser};
 use wiggum_core::decide::StopWhy;
 use wiggum_core::event::{
@@ -26,6 +27,7 @@ use wiggum_workspace::process::{self, Capture, CommandLine, Ended, Launch, Sink}
 
 use crate::agent::{self, ChosenSession, Quiet};
 use crate::backlog_file::{BacklogError, difference};
+use crate::clock::Clock;
 use crate::engine::{Engine, Input, RunningAgent};
 use crate::error::{EngineError, chain};
 use crate::status;
@@ -153,6 +155,7 @@ impl Engine<'_> {
             quiet: quiet.clone(),
             transcript: Some(Transcript::create(&self.dir.transcripts(id), iteration, attempt, task)),
             started: Instant::now(),
+            clock: self.clock.clone(),
         };
         let process = process::launch(launch, sink)?;
         self.agent =
@@ -473,6 +476,7 @@ struct AgentSink {
     parser: Box<dyn StreamParser>,
     transcript: Option<Transcript>,
     started: Instant,
+    clock: Clock,
     /// Of standard output and standard error.
     redactors: [Redactor; 2],
     quiet: Quiet,
@@ -493,9 +497,9 @@ impl Sink for AgentSink {
         self.pass_on(Stream::Stdout, &stdout);
         self.pass_on(Stream::Stderr, &stderr);
         drop(self.transcript.take().map(Transcript::finish));
-        drop(
-            self.sender.send(Input::AgentEnded { ended, finished: Box::new(self.parser.finish(ended.exit)) }),
-        );
+        let now = self.clock.now().to_zoned(TimeZone::system());
+        let finished = Box::new(self.parser.finish(ended.exit, &now));
+        drop(self.sender.send(Input::AgentEnded { ended, finished }));
     }
 }
 
