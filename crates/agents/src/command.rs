@@ -1,5 +1,6 @@
 //! Any command as agent: it gets the prompt, and its plain standard output is its message.
 
+use jiff::Zoned;
 use wiggum_core::event::Exit;
 use wiggum_core::stream::Stream;
 
@@ -45,6 +46,21 @@ impl Driver for CommandAgent {
         Invocation { command, stdin, env: Vec::new() }
     }
 
+    /// Which agent is behind a command nobody knows, so it gets what any of them may need.
+    fn secrets(&self) -> &[&str] {
+        &[
+            "ANTHROPIC_*",
+            "CLAUDE_*",
+            "OPENAI_*",
+            "CODEX_*",
+            "GEMINI_*",
+            "GOOGLE_*",
+            "COPILOT_*",
+            "AMP_*",
+            "AIDER_*",
+        ]
+    }
+
     fn parser(&self) -> Box<dyn StreamParser> {
         Box::new(PlainText {
             message: Tail::new(MESSAGE_LIMIT),
@@ -77,7 +93,7 @@ impl StreamParser for PlainText {
         if text.is_empty() { Vec::new() } else { vec![AgentEvent::Output(text)] }
     }
 
-    fn finish(&mut self, exit: Exit) -> Finished {
+    fn finish(&mut self, exit: Exit, _now: &Zoned) -> Finished {
         Finished {
             message: self.message.text(),
             complaints: self.complaints.text(),
@@ -122,7 +138,7 @@ mod tests {
         parser.push(Stream::Stdout, b"all ");
         parser.push(Stream::Stderr, b"oops");
         parser.push(Stream::Stdout, b"done");
-        let finished = parser.finish(Exit::Code { code: 0 });
+        let finished = parser.finish(Exit::Code { code: 0 }, &Zoned::default());
         assert_eq!((finished.message.as_str(), finished.complaints.as_str()), ("all done", "oops"));
     }
 
@@ -133,7 +149,7 @@ mod tests {
             parser.push(Stream::Stdout, &[b'x'; 64 * 1024]);
         }
         parser.push(Stream::Stdout, b"the end");
-        let message = parser.finish(Exit::Code { code: 0 }).message;
+        let message = parser.finish(Exit::Code { code: 0 }, &Zoned::default()).message;
         assert!(message.len() <= MESSAGE_LIMIT && message.ends_with("the end"));
     }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use wiggum_agents::{CommandAgent, Driver, ScriptedAgent};
 use wiggum_core::policy::Millis;
-use wiggum_engine::{Engine, Input, Observer, Outcome, Remote, Settings};
+use wiggum_engine::{Agent, Engine, Input, Observer, Outcome, Remote, Settings};
 use wiggum_workspace::git::Git;
 use wiggum_workspace::process::{self, CommandLine, Grace};
 
@@ -18,6 +18,9 @@ use crate::config::{self, Config, ConfigSource, Flags};
 use crate::detect;
 use crate::failure::Failure;
 use crate::narrate::{JsonLines, Narrator};
+
+/// The name of the agent that is configured without one.
+const AGENT: &str = "agent";
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let here = surroundings()?;
@@ -99,8 +102,14 @@ fn duration(flag: &str, text: Option<&str>) -> Result<Option<Millis>, Failure> {
 /// Everything the engine needs, or what is missing for it.
 pub(crate) fn settings(workspace: &Path, config: Config, interactive: bool) -> Result<Settings, Failure> {
     let backlog = find_backlog(workspace, config.backlog.as_deref())?;
-    let driver = driver(workspace, &config)?;
+    let agent = Agent {
+        name: AGENT.to_owned(),
+        driver: driver(workspace, &config)?,
+        env: config.agent.env.clone().into_iter().collect(),
+        pass_env: Vec::new(),
+    };
     let mut policy = config.policy.clone();
+    policy.agents.order = vec![AGENT.to_owned()];
     policy.people.present = interactive;
     if policy.checks.verify.is_empty() && *config.source("checks.verify") == ConfigSource::Default {
         let found = detect::detect(workspace, wiggum_backlog::candidates()).verify;
@@ -116,8 +125,7 @@ pub(crate) fn settings(workspace: &Path, config: Config, interactive: bool) -> R
         name: config.name.clone(),
         prompt: prompt(workspace, &config)?,
         policy,
-        driver,
-        env: config.agent.env.clone().into_iter().collect(),
+        agents: vec![agent],
         allow_dirty: config.allow_dirty,
         wiggum: std::env::current_exe()
             .map_err(|error| Failure::other(format!("cannot find this program's own path: {error}")))?,
