@@ -1,18 +1,16 @@
 //! What the parsers make of what real agents printed, in every case we could bring about.
 
-mod expected;
-mod replay;
-
 use std::collections::BTreeSet;
 
-use replay::{case_names, load, now, parse};
+use crate::expected::OUTCOMES;
+use crate::replay::{case_names, load, now, parse};
 use wiggum_agents::{AgentEvent, AgentSpec, Family, Finished};
 use wiggum_core::stream::Stream;
 
 #[test]
 fn every_transcript_is_understood() {
     let mut wrong = String::new();
-    for (case, expected) in expected::OUTCOMES {
+    for (case, expected) in OUTCOMES {
         let outcome = outcome(case);
         if outcome != *expected {
             wrong.push_str(&format!("{case}\n  expected {expected}\n  but was  {outcome}\n"));
@@ -23,7 +21,7 @@ fn every_transcript_is_understood() {
 
 #[test]
 fn every_transcript_has_an_expectation() {
-    let expected: BTreeSet<String> = expected::OUTCOMES.iter().map(|(case, _)| (*case).to_owned()).collect();
+    let expected: BTreeSet<String> = OUTCOMES.iter().map(|(case, _)| (*case).to_owned()).collect();
     assert_eq!(case_names(), expected);
 }
 

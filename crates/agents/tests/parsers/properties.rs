@@ -1,9 +1,7 @@
 //! Whatever arrives in whatever portions, parsers neither fall over nor change their mind.
 
-mod replay;
-
+use crate::replay::{case_names, load, now, parse};
 use proptest::prelude::*;
-use replay::{case_names, load, parse};
 use wiggum_agents::{AgentEvent, AgentSpec, Family};
 use wiggum_core::event::Exit;
 use wiggum_core::stream::Stream;
@@ -123,7 +121,7 @@ fn a_stream_cut_anywhere_is_no_success() {
             text[text.rfind(final_event).unwrap()..].find('\n').unwrap() + text.rfind(final_event).unwrap();
         let mut parser = Family::driver(AgentSpec::new(family)).parser();
         drop(parser.push(Stream::Stdout, &bytes));
-        assert_eq!(parser.finish(SUCCESS, &replay::now()).problem, None, "{case}");
+        assert_eq!(parser.finish(SUCCESS, &now()).problem, None, "{case}");
         // Every byte of the end, where it matters, and some of the rest.
         for cut in (0..end).filter(|cut| cut + 700 > end || cut % 97 == 0) {
             let (_, finished) = parse(family, [(Stream::Stdout, &bytes[..cut])], SUCCESS);
@@ -149,7 +147,7 @@ fn an_endless_line_is_skipped_and_what_follows_is_read() {
         "{events:?}"
     );
     drop(parser.push(Stream::Stdout, &bytes));
-    assert_eq!(parser.finish(SUCCESS, &replay::now()), expected);
+    assert_eq!(parser.finish(SUCCESS, &now()), expected);
 }
 
 #[test]
