@@ -84,6 +84,7 @@ fn parser(cli: &Cli) -> Box<dyn StreamParser> {
         lines: Lines::default(),
         reply: Tail::new(REPLY_LIMIT),
         last: String::new(),
+        complaint: None,
         complaints: Tail::new(COMPLAINTS_LIMIT),
         usage: None,
         facts: AgentFacts { model: cli.spec.model.clone(), ..AgentFacts::default() },
@@ -98,9 +99,18 @@ struct AiderText {
     /// What came since the last reply.
     reply: Tail,
     last: String,
+    complaint: Option<Complaint>,
     complaints: Tail,
     usage: Option<Usage>,
     facts: AgentFacts,
+}
+
+const TOKEN_LIMIT: &str = " has hit a token limit!";
+
+/// What it said about a request that failed, over two lines at most.
+struct Complaint {
+    text: String,
+    lines: usize,
 }
 
 impl StreamParser for AiderText {
@@ -124,8 +134,7 @@ impl StreamParser for AiderText {
         let mut lines = std::mem::take(&mut self.lines);
         lines.finish(&mut |line| self.take(line, &mut Vec::new()));
         let problem = self.problem(exit, now);
-        let mut facts = std::mem::take(&mut self.facts);
-        facts.trouble = problem.as_ref().map(|problem| problem.trouble.clone());
+        let facts = std::mem::take(&mut self.facts);
         let message = std::mem::take(&mut self.last);
         Finished { message, usage: self.usage, complaints: self.complaints.text(), problem, facts }
     }
@@ -138,8 +147,7 @@ impl AiderText {
         if let Some(usage) = tokens(&text) {
             *self.usage.get_or_insert_default() += usage;
             events.extend(self.usage.map(AgentEvent::Usage));
-            self.last = self.reply.text().trim().to_owned();
-            self.reply = Tail::new(REPLY_LIMIT);
+            self.end_reply();
             return;
         }
         if let Some(path) = text.strip_prefix("Applied edit to ") {
@@ -150,23 +158,72 @@ impl AiderText {
         if let Some(model) = text.strip_prefix("Model: ").or_else(|| text.strip_prefix("Main model: ")) {
             self.facts.model = model.split(' ').next().map(str::to_owned);
         }
+        if text.starts_with("Repo-map: ") {
+            // The last line of its greeting.
+            self.reply = Tail::new(REPLY_LIMIT);
+            return;
+        }
+        self.hear_complaint(&text, events);
         self.reply.push(bytes);
         self.reply.push(b"\n");
         events.push(AgentEvent::Output(text.into_owned() + "\n"));
     }
 
-    fn problem(&self, exit: Exit, now: &Zoned) -> Option<Problem> {
-        let after = self.reply.text();
-        let complaint =
-            said::in_output(&after, now).or_else(|| said::in_output(&self.complaints.text(), now));
-        let told = complaint.map(|(trouble, message)| Problem { trouble, message });
-        match exit {
-            _ if told.is_some() => told,
-            Exit::Code { code: 0 } if self.usage.is_none() => Some(Problem::silent(Trouble::Truncated)),
-            Exit::Code { code: 0 } => self.last.is_empty().then(|| Problem::silent(Trouble::Empty)),
-            Exit::Signal { .. } | Exit::TimedOut => Some(Problem::silent(Trouble::Interrupted)),
-            Exit::Code { .. } | Exit::NotStarted => Some(Problem::silent(Trouble::Other)),
+    fn end_reply(&mut self) {
+        let reply = self.reply.text();
+        let reply = reply.trim();
+        self.last =
+            if reply.starts_with("Empty response received") { String::new() } else { reply.to_owned() };
+        self.reply = Tail::new(REPLY_LIMIT);
+        self.complaint = None;
+    }
+
+    fn hear_complaint(&mut self, text: &str, events: &mut Vec<AgentEvent>) {
+        if text.starts_with("litellm.") {
+            self.complaint = Some(Complaint { text: text.to_owned(), lines: 1 });
+        } else if text.ends_with(TOKEN_LIMIT) {
+            self.complaint = Some(Complaint { text: text.to_owned(), lines: 2 });
+        } else if text.starts_with("Retrying in ") {
+            let trouble =
+                self.complaint.as_ref().and_then(|complaint| said::without_time(complaint.reason()));
+            events.push(AgentEvent::Retrying { trouble: trouble.unwrap_or(Trouble::Overloaded) });
+        } else if let Some(complaint) = self.complaint.as_mut().filter(|complaint| complaint.lines < 2) {
+            // Lines break anywhere, and a space is left at the break.
+            complaint.text.push_str(text);
+            complaint.lines += 1;
         }
+    }
+
+    fn problem(&self, exit: Exit, now: &Zoned) -> Option<Problem> {
+        if let Some(complaint) = &self.complaint {
+            return Some(complaint.problem(now));
+        }
+        let told = said::in_output(&self.complaints.text(), now);
+        let trouble = match exit {
+            Exit::Code { code: 0 } if !self.last.is_empty() => return None,
+            Exit::Code { code: 0 } if self.usage.is_some() => Trouble::Empty,
+            Exit::Code { code: 0 } => Trouble::Truncated,
+            Exit::Signal { .. } | Exit::TimedOut => Trouble::Interrupted,
+            Exit::Code { .. } | Exit::NotStarted => Trouble::Other,
+        };
+        Some(told.map_or(Problem::silent(trouble), |(trouble, message)| Problem { trouble, message }))
+    }
+}
+
+impl Complaint {
+    /// The provider's words, without the names of exceptions around them.
+    fn reason(&self) -> &str {
+        self.text.split_once("Exception - ").map_or(self.text.as_str(), |(_, reason)| reason)
+    }
+
+    fn problem(&self, now: &Zoned) -> Problem {
+        let message = self.reason().trim().to_owned();
+        let trouble = if self.text.ends_with(TOKEN_LIMIT) {
+            Some(Trouble::ContextFull)
+        } else {
+            said::in_complaint(&message, now).or_else(|| said::in_complaint(&self.text, now))
+        };
+        Problem { trouble: trouble.unwrap_or(Trouble::Other), message }
     }
 }
 

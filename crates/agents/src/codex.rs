@@ -237,7 +237,7 @@ impl CodexStream {
         let problem = end.cut_short(began);
         // That is how it ends when it is interrupted; everything else it would have told.
         let interrupted = end.exit == Exit::Code { code: 1 } && problem.trouble == Trouble::Truncated;
-        Some(if interrupted { Problem { trouble: Trouble::Interrupted, ..problem } } else { problem })
+        Some(if interrupted { Problem::silent(Trouble::Interrupted) } else { problem })
     }
 }
 

@@ -65,6 +65,8 @@ struct CopilotStream {
     message: String,
     usage: Option<Usage>,
     error: Option<Failure>,
+    /// Of the last request that failed, if there was an answer.
+    last_status: Option<u16>,
     cap_reached: bool,
     /// Tool calls it was not permitted.
     denied: u32,
@@ -135,8 +137,9 @@ struct Failure {
 }
 
 /// The only events that are read, of some thirty.
-const READ: [&str; 9] = [
+const READ: [&str; 10] = [
     "assistant.message",
+    "assistant.turn_retry",
     "assistant.usage",
     "tool.execution_start",
     "tool.execution_complete",
@@ -164,8 +167,9 @@ impl Reader for CopilotStream {
                 events.push(AgentEvent::ToolCall { name: data.tool_name.0, detail });
             }
             "tool.execution_complete" => self.tool_ended(&data, events),
-            "model.call_failure" => {
-                let trouble = data.status_code.0.map_or(Some(Trouble::Network), said::by_status);
+            "model.call_failure" => self.last_status = data.status_code.0,
+            "assistant.turn_retry" => {
+                let trouble = self.last_status.map_or(Some(Trouble::Network), said::by_status);
                 events.push(AgentEvent::Retrying { trouble: trouble.unwrap_or(Trouble::Other) });
             }
             "session.error" => {

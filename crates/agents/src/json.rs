@@ -52,7 +52,11 @@ impl End<'_> {
             Exit::Code { .. } if began => Trouble::Truncated,
             Exit::Code { .. } | Exit::NotStarted => Trouble::Other,
         };
-        Problem { trouble, message: last_line(&self.complaints) }
+        let message = match trouble {
+            Trouble::Interrupted => String::new(),
+            _ => shorten(&said::last_words(&self.complaints), RESULT_SHOWN),
+        };
+        Problem { trouble, message }
     }
 
     /// What the agent's own words for its failure mean.
@@ -97,7 +101,6 @@ impl<R: Reader> StreamParser for JsonLines<R> {
         stderr.finish(&mut |line| hear(line, reader, complaints, &mut unseen));
         let end = End { exit, complaints: complaints.text(), now };
         let mut finished = reader.finish(&end);
-        finished.facts.trouble = finished.problem.as_ref().map(|problem| problem.trouble.clone());
         finished.facts.model = finished.facts.model.or(model.take());
         Finished { complaints: end.complaints, ..finished }
     }
@@ -238,11 +241,6 @@ fn shorten(text: &str, limit: usize) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
-}
-
-fn last_line(text: &str) -> String {
-    let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    shorten(last.unwrap_or_default(), RESULT_SHOWN)
 }
 
 /// A provider's own message, where an agent passes its whole answer on.

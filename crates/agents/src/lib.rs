@@ -179,6 +179,15 @@ pub struct Problem {
     pub message: String,
 }
 
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.message.as_str() {
+            "" => self.trouble.fmt(f),
+            message => write!(f, "{}: {message}", self.trouble),
+        }
+    }
+}
+
 impl Problem {
     /// Nobody said a word about it.
     pub(crate) fn silent(trouble: Trouble) -> Self {

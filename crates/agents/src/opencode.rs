@@ -197,7 +197,7 @@ impl OpencodeStream {
         let usage = self.usage.get_or_insert_default();
         *usage += Usage {
             input_tokens: tokens.input,
-            output_tokens: tokens.output + tokens.reasoning,
+            output_tokens: tokens.output.saturating_add(tokens.reasoning),
             cache_read_tokens: tokens.cache.read,
             cache_write_tokens: tokens.cache.write,
             cost_usd: part.cost.0,

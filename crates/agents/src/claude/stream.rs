@@ -218,6 +218,7 @@ impl ClaudeStream {
             "api_retry" => events.push(AgentEvent::Retrying { trouble: retried(event) }),
             "compact_boundary" => events.push(AgentEvent::Notice("it compacted its context".to_owned())),
             "model_fallback" => {
+                self.facts.model = Some(event.fallback_model.0.to_string());
                 events.push(AgentEvent::Notice(format!("it fell back to {}", event.fallback_model.0)));
             }
             _ => {}
@@ -241,8 +242,8 @@ impl ClaudeStream {
                 events.push(AgentEvent::Usage(self.tokens.total()));
             }
             if main {
-                let request = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
-                self.fullest = self.fullest.max(request);
+                let cached = usage.cache_read_tokens.saturating_add(usage.cache_write_tokens);
+                self.fullest = self.fullest.max(usage.input_tokens.saturating_add(cached));
             }
         }
         for block in message.content.0 {
@@ -275,7 +276,9 @@ impl ClaudeStream {
     /// There may be several: one per message to it, and one when what it left in the background has
     /// ended. The last counts, but one without words takes none away.
     fn result(&mut self, mut outcome: Outcome, events: &mut Vec<AgentEvent>) {
-        self.session(outcome.session_id.0.as_ref(), events);
+        if !outcome.is_error.0 {
+            self.session(outcome.session_id.0.as_ref(), events);
+        }
         for denial in &outcome.permission_denials.0 {
             events.push(AgentEvent::Notice(format!("it was not permitted to use {}", denial.tool_name.0)));
         }

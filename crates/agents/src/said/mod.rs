@@ -24,12 +24,36 @@ pub(crate) fn in_complaint(text: &str, now: &Zoned) -> Option<Trouble> {
 
 /// Reads the last lines of a failed program's output. Gives the line too, as the program's words.
 pub(crate) fn in_output(text: &str, now: &Zoned) -> Option<(Trouble, String)> {
-    let lines = text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
-    lines.take(LAST_LINES).filter(|line| line.len() <= LONGEST_COMPLAINT).find_map(|line| {
-        let text = plain(line);
+    last_lines(text).filter(|line| line.len() <= LONGEST_COMPLAINT).find_map(|line| {
+        let text = plain(&line);
         let kind = kind_in(&text, Place::Output)?;
-        Some((kind.trouble(&text, now), line.to_owned()))
+        Some((kind.trouble(&text, now), line))
     })
+}
+
+/// What a failed program said about it, for people: its last line about an error, or just its last.
+pub(crate) fn last_words(text: &str) -> String {
+    let error = last_lines(text).find(|line| plain(line).starts_with("error"));
+    error.or_else(|| last_lines(text).next()).unwrap_or_default()
+}
+
+/// The last first, without colours.
+fn last_lines(text: &str) -> impl Iterator<Item = String> {
+    let lines = text.lines().rev().map(uncoloured).map(|line| line.trim().to_owned());
+    lines.filter(|line| !line.is_empty()).take(LAST_LINES)
+}
+
+fn uncoloured(line: &str) -> String {
+    let mut parts = line.split("\u{1b}[");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        text.push_str(
+            part.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == ';')
+                .get(1..)
+                .unwrap_or_default(),
+        );
+    }
+    text
 }
 
 /// Reads a complaint where it does not matter when a limit ends.
@@ -139,6 +163,8 @@ const PHRASES: &[(Kind, Place, &str)] = &[
     (Kind::SessionLost, Place::Output, "session id…is already in use"),
     (Kind::SessionLost, Place::Output, "no rollout found for thread id"),
     (Kind::SessionLost, Place::Output, "no session, task, or name matched"),
+    (Kind::SessionLost, Place::Output, "error: session not found"),
+    (Kind::SessionLost, Place::Output, "error resuming session"),
     (Kind::SessionLost, Place::Complaint, "session not found"),
     (Kind::SessionLost, Place::Complaint, "no session…found"),
     (Kind::Authentication, Place::Output, "not logged in"),
@@ -155,6 +181,7 @@ const PHRASES: &[(Kind, Place, &str)] = &[
     (Kind::Authentication, Place::Complaint, "unauthorized"),
     (Kind::Authentication, Place::Complaint, "permission denied on resource"),
     (Kind::Authentication, Place::Complaint, "api key"),
+    (Kind::Authentication, Place::Complaint, "api_key"),
     (Kind::Authentication, Place::Complaint, "oauth token"),
     (Kind::Authentication, Place::Complaint, "model…not found"),
     (Kind::Authentication, Place::Complaint, "model…does not exist"),

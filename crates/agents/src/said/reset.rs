@@ -69,10 +69,11 @@ impl Said {
     /// Takes the next word in; false if it is not part of a time.
     fn take(&mut self, word: &str) -> bool {
         if let Some(span) = span(word) {
-            self.span = Some(self.span.unwrap_or_default() + span);
+            self.span = Some(self.span.unwrap_or_default().saturating_add(span));
         } else if let Some((count, unit)) = self.number.zip(unit(word)) {
             self.number = None;
-            self.span = Some(self.span.unwrap_or_default() + unit * i32::from(count));
+            let span = unit.saturating_mul(i32::from(count));
+            self.span = Some(self.span.unwrap_or_default().saturating_add(span));
         } else if let Some(time) = self.half_day(word).or_else(|| time(word)) {
             self.time = Some(time);
         } else if let Some(month) = month(word) {
@@ -191,7 +192,7 @@ fn span(word: &str) -> Option<SignedDuration> {
         let after = &rest[end..];
         let length = after.find(|letter: char| letter.is_ascii_digit()).unwrap_or(after.len());
         let part = unit(&after[..length])?;
-        sum += SignedDuration::try_from_secs_f64(part.as_secs_f64() * number).ok()?;
+        sum = sum.saturating_add(SignedDuration::try_from_secs_f64(part.as_secs_f64() * number).ok()?);
         rest = &after[length..];
     }
     (!word.is_empty()).then_some(sum)
@@ -322,4 +323,41 @@ mod tests {
             check(text, "none");
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_words_make_it_fall_over(words in proptest::collection::vec(proptest::sample::select(WORDS.to_vec()), 0..9)) {
+            let now: Zoned = "2026-11-15T12:00:00+01:00[+01:00]".parse().unwrap();
+            reset_time(&format!("resets {}", words.join(" ")), &now);
+        }
+    }
+
+    const WORDS: [&str; 26] = [
+        "at",
+        "in",
+        "7",
+        "32767",
+        "9:59",
+        "am",
+        "pm",
+        "12pm",
+        "nov",
+        "31",
+        "31st",
+        "2036",
+        "9999",
+        "mon",
+        "tomorrow",
+        "(utc)",
+        "gmt+25",
+        "gmt-12",
+        "no/where",
+        "days",
+        "9e9",
+        "99999999999999999999d",
+        "9223372036854775807s",
+        "9999-12-31t23:59:59z",
+        "9999999999999",
+        "é",
+    ];
 }
