@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 use crate::metadata::Metadata;
 
 /// What each crate of ours may depend on among ours.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("wiggum-core", &[]),
     ("wiggum-backlog", &["wiggum-core"]),
     ("wiggum-store", &["wiggum-core"]),
     ("wiggum-agents", &["wiggum-core"]),
     ("wiggum-workspace", &["wiggum-core"]),
+    // An agent itself rather than a driver of one: it prints the stream that its driver reads.
+    ("wiggum-api-agent", &["wiggum-agents", "wiggum-core", "wiggum-workspace"]),
     (
         "wiggum-engine",
         &["wiggum-agents", "wiggum-backlog", "wiggum-core", "wiggum-store", "wiggum-workspace"],
@@ -19,6 +21,7 @@ const ARROWS: [(&str, &[&str]); 9] = [
         "wiggum-cli",
         &[
             "wiggum-agents",
+            "wiggum-api-agent",
             "wiggum-backlog",
             "wiggum-core",
             "wiggum-engine",
