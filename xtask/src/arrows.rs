@@ -37,9 +37,10 @@ const ARROWS: [(&str, &[&str]); 10] = [
 /// All that the pure core may use: no clock, no I/O, no runtime.
 const CORE: [&str; 5] = ["jiff", "schemars", "serde", "serde_json", "uuid"];
 
-/// A little above what the binary needed on all platforms together when this was last looked at (128).
-/// Raise it knowingly.
-const MOST_DEPENDENCIES: usize = 135;
+/// A little above what the binary needed on all platforms together when this was last looked at (173).
+/// Raise it knowingly. The built-in agent's HTTP, TLS and walk over files came with 45 of them, of which
+/// Linux builds 24; the others are Windows' and macOS's own.
+const MOST_DEPENDENCIES: usize = 180;
 
 #[test]
 fn crates_know_only_whom_they_may() {
