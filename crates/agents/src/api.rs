@@ -9,7 +9,7 @@ use wiggum_core::event::{AgentFacts, ContextFill, Trouble, Usage};
 
 use crate::family::{Cli, Profile, Start, Traces, flag, words};
 use crate::json::{End, JsonLines, Reader, decode, one_line};
-use crate::{Abilities, AgentEvent, AgentSpec, Assignment, Finished, Problem, StreamParser, said};
+use crate::{Abilities, AgentEvent, AgentSpec, Assignment, Finished, Problem, Session, StreamParser, said};
 
 /// The hidden command of this program that is the agent.
 pub const COMMAND: &str = "api-agent";
@@ -18,15 +18,8 @@ pub(crate) const PROFILE: Profile = Profile {
     program: "api",
     start,
     parser,
-    abilities: Abilities {
-        live: true,
-        usage: true,
-        cost: false,
-        nudge: false,
-        resume: false,
-        sandbox: false,
-    },
-    own_paths: &[],
+    abilities: Abilities { live: true, usage: true, cost: false, nudge: false, resume: true, sandbox: false },
+    own_paths: &["~/.local/state/wiggum"],
     path_variables: &[],
     // Which variable holds its key is configured: see `pass_env`.
     secrets: &[],
@@ -46,6 +39,8 @@ pub(crate) const PROFILE: Profile = Profile {
 pub enum Line {
     Started {
         model: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<String>,
     },
     /// A piece of what the model says.
     Text {
@@ -90,6 +85,11 @@ fn start(spec: &AgentSpec, assignment: &Assignment<'_>) -> Start {
     if let Some(model) = &spec.model {
         flag(&mut arguments, "--model", model);
     }
+    match assignment.session {
+        Session::Fresh => {}
+        Session::Named(id) => flag(&mut arguments, "--session", id),
+        Session::Continued(id) => flag(&mut arguments, "--resume", id),
+    }
     arguments.extend(spec.args.iter().cloned());
     Start { arguments, stdin: Some(assignment.prompt.to_owned()), env: Vec::new() }
 }
@@ -111,7 +111,11 @@ impl Reader for ApiStream {
         let Some(line) = decode::<Line>(line) else { return };
         self.began = true;
         match line {
-            Line::Started { model } => self.facts.model = Some(model),
+            Line::Started { model, session } => {
+                self.facts.model = Some(model);
+                events.extend(session.clone().map(AgentEvent::Session));
+                self.facts.session = session;
+            }
             Line::Text { text } => events.push(AgentEvent::Output(text)),
             Line::Tool { name, detail } => {
                 self.facts.tool_calls += 1;
@@ -180,7 +184,7 @@ mod tests {
     fn what_it_prints_is_what_is_known_of_it() {
         let (events, finished) = read(
             &[
-                Line::Started { model: "m".to_owned() },
+                Line::Started { model: "m".to_owned(), session: Some("s".to_owned()) },
                 Line::Text { text: "let me see".to_owned() },
                 Line::Tool { name: "read".to_owned(), detail: "a\nb".to_owned() },
                 Line::Result { text: "x".to_owned(), is_error: false },
@@ -190,8 +194,9 @@ mod tests {
             ],
             0,
         );
-        assert_eq!(events.len(), 5);
-        assert_eq!(events[1], AgentEvent::ToolCall { name: "read".to_owned(), detail: "a b".to_owned() });
+        assert_eq!((events.len(), &events[0]), (6, &AgentEvent::Session("s".to_owned())));
+        assert_eq!(finished.facts.session.as_deref(), Some("s"));
+        assert_eq!(events[2], AgentEvent::ToolCall { name: "read".to_owned(), detail: "a b".to_owned() });
         assert_eq!((finished.message.as_str(), finished.problem), ("done", None));
         assert_eq!(finished.usage.unwrap().input_tokens, 9);
         assert_eq!(finished.facts.model.as_deref(), Some("m"));

@@ -35,6 +35,16 @@ pub(crate) enum Stop {
     ContextFull,
 }
 
+impl Answer {
+    /// Has nothing that could be sent back.
+    pub(crate) fn is_empty(&self) -> bool {
+        let content = &self.message["content"];
+        let said = content.as_str().is_some_and(|text| !text.is_empty())
+            || content.as_array().is_some_and(|blocks| !blocks.is_empty());
+        !said && self.calls.is_empty()
+    }
+}
+
 /// Why there is no answer although the provider began one.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(crate) enum Spoilt {

@@ -4,7 +4,11 @@
 //! the oldest first: the model can call the tool again, while its own thoughts and the task cannot
 //! be had again.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::provider::Protocol;
+use crate::session::Record;
 
 /// Above this part of the window room is made.
 const TIGHT: f64 = 0.8;
@@ -18,7 +22,8 @@ const BYTES_PER_TOKEN: usize = 4;
 const WORTH_DROPPING: usize = 200;
 
 /// One thing that was said.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Entry {
     User(String),
     /// As the provider sent it, with all fields, known or not.
@@ -26,7 +31,7 @@ pub(crate) enum Entry {
     Results(Vec<ToolResult>),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ToolResult {
     pub(crate) id: String,
     pub(crate) text: String,
@@ -54,6 +59,17 @@ pub(crate) enum Room {
 impl Conversation {
     pub(crate) fn new(system: String, prompt: String, window: Option<u64>) -> Self {
         Self { system, entries: vec![Entry::User(prompt)], used: 0, window }
+    }
+
+    /// Goes on with what was said before.
+    pub(crate) fn after(mut self, before: Record) -> Self {
+        self.used = before.used;
+        self.entries.splice(0..0, before.entries);
+        self
+    }
+
+    pub(crate) fn record(&self, protocol: Protocol) -> Record {
+        Record::new(protocol, self.used, self.entries.clone())
     }
 
     pub(crate) fn window(&self) -> Option<u64> {

@@ -5,7 +5,7 @@
 //! that its driver in `wiggum-agents` reads. Inside, what can be told without a network is kept apart
 //! from it: [`provider`](Provider) says where and how, `protocol` makes requests and answers of JSON,
 //! `conversation` keeps what was said within the model's context, `tools` does what the model asks for,
-//! `client` alone talks to the network, and `work` joins them.
+//! `client` alone talks to the network, `session` keeps what was said, and `work` joins them.
 //!
 //! There is deliberately no retry in here, no choice of models and no table of prices that would be
 //! wrong tomorrow.
@@ -16,6 +16,7 @@ mod conversation;
 mod price;
 mod protocol;
 mod provider;
+mod session;
 mod sse;
 mod tools;
 mod work;
@@ -30,8 +31,10 @@ use wiggum_core::event::Trouble;
 pub use client::Timeouts;
 pub use price::{PriceError, Prices};
 pub use provider::{Key, Protocol, Provider};
+pub use session::{Begins, Session};
 
 use client::{Client, Fault};
+use session::Record;
 use tools::Place;
 use work::Worker;
 
@@ -51,6 +54,8 @@ pub struct Settings {
     pub max_turns: u32,
     /// Without them nothing is said about cost.
     pub prices: Option<Prices>,
+    /// What is said is kept here, if anywhere.
+    pub session: Option<Session>,
     pub timeouts: Timeouts,
 }
 
@@ -58,7 +63,7 @@ pub struct Settings {
 /// is that nobody reads the stream.
 pub fn run(settings: &Settings, workspace: &Path, prompt: &str, out: &mut dyn Write) -> io::Result<bool> {
     let end = match prepare(settings, workspace) {
-        Ok((client, place)) => Worker::new(settings, client, place, prompt, out).work()?,
+        Ok((client, place, before)) => Worker::new(settings, client, place, prompt, before, out).work()?,
         Err(fault) => Err(fault),
     };
     let success = end.is_ok();
@@ -70,7 +75,7 @@ pub fn run(settings: &Settings, workspace: &Path, prompt: &str, out: &mut dyn Wr
     Ok(success)
 }
 
-fn prepare(settings: &Settings, workspace: &Path) -> Result<(Client, Place), Fault> {
+fn prepare(settings: &Settings, workspace: &Path) -> Result<(Client, Place, Option<Record>), Fault> {
     let key = match &settings.key {
         Key::NotNeeded => None,
         Key::Found { value, .. } => Some(value.as_str()),
@@ -91,7 +96,18 @@ fn prepare(settings: &Settings, workspace: &Path) -> Result<(Client, Place), Fau
         trouble: Trouble::Other,
         message: format!("cannot work in {}: {error}", workspace.display()),
     })?;
-    Ok((Client::new(settings.provider, base_url, key, settings.timeouts), place))
+    Ok((Client::new(settings.provider, base_url, key, settings.timeouts), place, before(settings)?))
+}
+
+/// What was said before, if the session is one to go on with.
+fn before(settings: &Settings) -> Result<Option<Record>, Fault> {
+    let continued = settings.session.as_ref().filter(|session| session.begins == Begins::WhereItWas);
+    let Some(session) = continued else { return Ok(None) };
+    let lost = || Fault {
+        trouble: Trouble::SessionLost,
+        message: format!("there is no session {} to go on with", session.id),
+    };
+    session.load(settings.provider.protocol()).map(Some).ok_or_else(lost)
 }
 
 /// Variables with keys that commands of the model do not get.

@@ -162,6 +162,14 @@ impl Provider {
 }
 
 impl Protocol {
+    /// Under which it is stored.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Messages => "messages",
+        }
+    }
+
     /// What is asked below the base URL.
     pub(crate) fn path(self) -> &'static str {
         match self {

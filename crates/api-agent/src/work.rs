@@ -14,6 +14,7 @@ use crate::answer::{Answer, Stop, ToolCall};
 use crate::client::{Client, Fault};
 use crate::conversation::{Conversation, Entry, Room, ToolResult};
 use crate::protocol::Question;
+use crate::session::Record;
 use crate::tools::{self, Place};
 
 /// How much of a tool's result is shown to people.
@@ -40,18 +41,26 @@ impl<'a> Worker<'a> {
         client: Client,
         place: Place,
         prompt: &str,
+        before: Option<Record>,
         out: &'a mut dyn Write,
     ) -> Self {
         let window = settings.context_window.or(settings.provider.context_window());
         let conversation = Conversation::new(instructions(&place), prompt.to_owned(), window);
+        let conversation = match before {
+            Some(before) => conversation.after(before),
+            None => conversation,
+        };
         Self { settings, client, place, conversation, out, usage: Usage::default(), message: String::new() }
     }
 
     /// Works to the end; fails only if nobody reads what it prints.
     pub(crate) fn work(&mut self) -> io::Result<End> {
-        self.print(&Line::Started { model: self.settings.model.clone() })?;
+        let session = self.settings.session.as_ref().map(|session| session.id.clone());
+        self.print(&Line::Started { model: self.settings.model.clone(), session })?;
         for _ in 0..self.settings.max_turns {
-            if let Some(end) = self.turn()? {
+            let end = self.turn()?;
+            self.keep()?;
+            if let Some(end) = end {
                 return Ok(end);
             }
         }
@@ -69,7 +78,9 @@ impl<'a> Worker<'a> {
         if !answer.text.is_empty() {
             self.print(&Line::Text { text: "\n".to_owned() })?;
         }
-        self.conversation.entries.push(Entry::Assistant(answer.message.clone()));
+        if !answer.is_empty() {
+            self.conversation.entries.push(Entry::Assistant(answer.message.clone()));
+        }
         if !answer.calls.is_empty() {
             self.message.clear();
             let results = self.call(&answer.calls, answer.stop)?;
@@ -143,11 +154,26 @@ impl<'a> Worker<'a> {
             if is_error && stop == Stop::Length {
                 text.push_str(" (your answer was cut at the limit on its length: do it in smaller parts)");
             }
+            // Some providers refuse a conversation with an empty text in it.
+            if text.trim().is_empty() {
+                text = "(empty)".to_owned();
+            }
             let shown = text[..text.floor_char_boundary(RESULT_SHOWN)].to_owned();
             self.print(&Line::Result { text: shown, is_error })?;
             results.push(ToolResult { id: call.id.clone(), text, is_error });
         }
         Ok(results)
+    }
+
+    /// Between two turns, when every call has its result. A session that cannot be kept is no reason to
+    /// stop.
+    fn keep(&mut self) -> io::Result<()> {
+        let Some(session) = &self.settings.session else { return Ok(()) };
+        let record = self.conversation.record(self.settings.provider.protocol());
+        match session.save(&record) {
+            Ok(()) => Ok(()),
+            Err(error) => self.print(&Line::Notice { text: format!("cannot keep the session: {error}") }),
+        }
     }
 
     fn say_dropped(&mut self, count: usize) -> io::Result<()> {

@@ -1,10 +1,11 @@
 //! The built-in agent from both sides: how it is configured and started, and what its process does.
 
 use std::io::Read;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use wiggum_agents::Login;
-use wiggum_api_agent::{Key, Prices, Provider, Settings, Timeouts, USUAL_TURNS};
+use wiggum_api_agent::{Begins, Key, Prices, Provider, Session, Settings, Timeouts, USUAL_TURNS};
 
 use crate::args::ApiAgentArgs;
 use crate::config::{ApiConfig, NamedAgent};
@@ -89,8 +90,18 @@ fn settings(args: ApiAgentArgs) -> Result<Settings, Failure> {
         context_window: args.context_window.map(u64::from),
         max_turns: args.max_turns.unwrap_or(USUAL_TURNS),
         prices: prices(args.price.iter().map(|price| price.split_once('=').unwrap_or((price, ""))))?,
+        session: session(args.session, args.resume),
         timeouts: Timeouts::default(),
     })
+}
+
+/// Sessions are kept below the home directory; without one they are not.
+fn session(named: Option<String>, resumed: Option<String>) -> Option<Session> {
+    let home = std::env::var_os("HOME").filter(|home| !home.is_empty())?;
+    let directory = PathBuf::from(home).join(".local/state/wiggum/sessions");
+    let resumed = resumed.map(|id| (id, Begins::WhereItWas));
+    let (id, begins) = resumed.or_else(|| Some((named?, Begins::Anew)))?;
+    Some(Session { directory, id, begins })
 }
 
 /// The one that was named, else whoever is at the base URL.

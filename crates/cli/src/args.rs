@@ -178,6 +178,12 @@ pub(crate) struct ApiAgentArgs {
     /// As in input=3
     #[arg(long)]
     pub(crate) price: Vec<String>,
+    /// A new session with this id
+    #[arg(long)]
+    pub(crate) session: Option<String>,
+    /// The session to go on with
+    #[arg(long, conflicts_with = "session")]
+    pub(crate) resume: Option<String>,
 }
 
 #[derive(Debug, Args)]

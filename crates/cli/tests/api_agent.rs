@@ -203,6 +203,19 @@ fn the_agents_are_listed_with_their_keys() {
     assert_eq!(login("local"), (json!(true), json!("needs no key")));
     assert_eq!(login("api").0, json!(false));
     assert_eq!(row("gpt")["choice"], 1);
-    assert_eq!(row("gpt")["can"], json!(["live", "usage"]));
+    assert_eq!(row("gpt")["can"], json!(["live", "usage", "resume"]));
     assert_eq!(row("api")["version"], env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn a_session_goes_on_from_task_to_task_if_it_should() {
+    for (flag, heard) in [(None, 1), (Some("--continue"), 2)] {
+        let sandbox = Sandbox::with_tasks(&["A", "B"]);
+        let (stub, url) = stub([writes("a", "a"), claims(), writes("b", "b"), claims()]);
+        let args: Vec<&str> = flag.into_iter().chain(["--verify", "true"]).collect();
+        run(&sandbox, &url, &args).exits(0);
+        assert_eq!(stub.asked()[3].request.user.len(), heard, "{flag:?}");
+        let sessions: Vec<_> = facts(&sandbox).into_iter().map(|(facts, _)| facts.session.unwrap()).collect();
+        assert_eq!(sessions[0] == sessions[1], flag.is_some());
+    }
 }

@@ -100,6 +100,7 @@ impl super::Assembly for Assembly {
             self.calls.into_iter().enumerate().map(|(index, call)| call.finish(index)).unzip();
         let mut message = self.message;
         message.insert("role".to_owned(), json!("assistant"));
+        message.entry("content").or_insert(Value::Null);
         if !raw.is_empty() {
             message.insert("tool_calls".to_owned(), Value::Array(raw));
         }

@@ -159,8 +159,8 @@ impl Block {
         }
         let block = Value::Object(self.block);
         match kind.as_str() {
-            // Sent back, an empty text would be refused.
-            "text" if text(&block, "text").is_empty() => return,
+            // Sent back, a text without a word would be refused.
+            "text" if text(&block, "text").trim().is_empty() => return,
             "text" => answer.text.push_str(&text(&block, "text")),
             "tool_use" => answer.calls.push(ToolCall {
                 id: text(&block, "id"),

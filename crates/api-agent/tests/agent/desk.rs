@@ -42,6 +42,7 @@ impl Desk {
             context_window: None,
             max_turns: 50,
             prices: None,
+            session: None,
             timeouts: Timeouts { connect: long, first_byte: long, silence: long },
         };
         Self { base, root, settings }

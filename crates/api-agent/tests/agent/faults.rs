@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 use wiggum_api_agent::Provider;
 use wiggum_core::event::Trouble;
-use wiggum_testkit::{Cut, HttpError, Turn};
+use wiggum_testkit::scenario::Hang;
+use wiggum_testkit::{Cut, Fault, HttpError, Turn};
 
 use crate::desk::{BOTH, Desk, Rude};
 
@@ -88,17 +89,22 @@ fn refusals_of_the_model_and_silence_are_told_apart() {
 
 #[test]
 fn nobody_is_waited_for_longer_than_allowed() {
-    for turn in [Turn::says("Hello there, world").hangs(), Turn::says("Hello there").hangs_midway()] {
+    // Long enough to be told from no limit at all, short enough to wait for then.
+    let hangs = |midway| {
+        let hang = Hang { seconds: 10.0, midway, ping: None };
+        Turn { fault: Some(Fault::Hang(hang)), ..Turn::says("Hello there") }
+    };
+    for midway in [false, true] {
         for provider in BOTH {
             let mut desk = Desk::new(provider);
             desk.settings.timeouts.silence = Duration::from_millis(200);
-            let (told, _stub) = desk.work([turn.clone()]);
+            let (told, _stub) = desk.work([hangs(midway)]);
             assert_eq!(told.failure().0, Trouble::Network);
         }
     }
     let mut desk = Desk::new(Provider::OpenAi);
     desk.settings.timeouts.first_byte = Duration::from_millis(200);
-    assert_eq!(desk.work([Turn::says("Hello").hangs()]).0.failure().0, Trouble::Network);
+    assert_eq!(desk.work([hangs(false)]).0.failure().0, Trouble::Network);
 }
 
 #[test]

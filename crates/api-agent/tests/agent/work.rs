@@ -1,7 +1,7 @@
 //! What it is for: a task that is really done.
 
 use serde_json::json;
-use wiggum_api_agent::{Key, Provider};
+use wiggum_api_agent::{Begins, Key, Provider, Session};
 use wiggum_core::event::Trouble;
 use wiggum_testkit::{Dialect, Turn, Usage};
 
@@ -112,4 +112,49 @@ fn without_its_key_it_asks_nobody() {
     assert_eq!(trouble, Trouble::Authentication);
     assert!(message.contains("STUB_KEY is not set"), "{message}");
     assert!(stub.requests().is_empty());
+}
+
+#[test]
+fn a_session_is_gone_on_with() {
+    for provider in BOTH {
+        let mut desk = Desk::new(provider);
+        let session =
+            |begins| Session { directory: desk.outside("sessions"), id: "0192-abc".to_owned(), begins };
+        let (anew, again) = (session(Begins::Anew), session(Begins::WhereItWas));
+        desk.settings.session = Some(again.clone());
+        let (told, stub) = desk.work([Turn::says("never")]);
+        assert_eq!(told.failure().0, Trouble::SessionLost);
+        assert!(stub.requests().is_empty());
+
+        desk.settings.session = Some(anew);
+        desk.work([Turn::says("Hm.").and_calls("list", json!({})), Turn::says("first done")]).0.message();
+        desk.settings.session = Some(again);
+        let (told, stub) = desk.work([Turn::says("second done")]);
+        assert_eq!(told.message(), "second done");
+        let asked = &stub.asked()[0].request;
+        assert_eq!(asked.user, ["Do the task.", "Do the task."]);
+        assert_eq!(asked.tool_results, ["(nothing)"]);
+        assert!(stub.requests()[0].body.to_string().contains("first done"));
+    }
+}
+
+#[test]
+fn empty_things_are_never_sent_back() {
+    for (provider, reason) in [(Provider::OpenAi, "length"), (Provider::Anthropic, "max_tokens")] {
+        let desk = Desk::new(provider);
+        desk.write("empty", "");
+        let (told, stub) = desk.work([
+            Turn::calls("read", json!({"path": "empty"})),
+            Turn::says(" \n").stops_for(reason),
+            Turn::default().stops_for(reason),
+            Turn::says("done"),
+        ]);
+        assert_eq!(told.message().trim(), "done");
+        assert_eq!(stub.asked()[1].request.tool_results, ["(empty)"]);
+        let last = &stub.requests()[3].body["messages"];
+        assert!(
+            !last.to_string().contains("\"text\":\"\"") && !last.to_string().contains("\"content\":[]"),
+            "{last}"
+        );
+    }
 }
