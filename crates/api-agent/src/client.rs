@@ -152,11 +152,12 @@ fn of_spoilt(spoilt: &Spoilt) -> Fault {
 
 fn refused(response: Response<Body>) -> Fault {
     let status = response.status().as_u16();
-    let wait = retry_after(response.headers());
+    let now = Zoned::now();
+    let wait = retry_after(response.headers(), &now);
     let mut page = Vec::new();
     let body = response.into_body().into_reader().take(ERROR_LIMIT).read_to_end(&mut page);
     let page = if body.is_ok() { String::from_utf8_lossy(&page).into_owned() } else { String::new() };
-    fault(status, wait, &page, &Zoned::now())
+    fault(status, wait, &page, &now)
 }
 
 /// What an answer with another status than 200 means.
@@ -190,11 +191,16 @@ fn told(page: &str) -> (String, String) {
     }
 }
 
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
+/// How long to wait: a number, or the date of its end.
+fn retry_after(headers: &HeaderMap, now: &Zoned) -> Option<Duration> {
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    let number = |name: &str| text(name)?.parse::<f64>().ok();
     let milliseconds = number("retry-after-ms").map(|milliseconds| milliseconds / 1000.0);
-    let seconds = milliseconds.or_else(|| number("retry-after"))?;
-    Duration::try_from_secs_f64(seconds).ok()
+    if let Some(seconds) = milliseconds.or_else(|| number("retry-after")) {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let end = jiff::fmt::rfc2822::parse(text("retry-after")?).ok()?;
+    end.timestamp().duration_since(now.timestamp()).try_into().ok()
 }
 
 #[cfg(test)]
@@ -250,10 +256,13 @@ mod tests {
         let headers = |name: &'static str, value: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(name, ureq::http::HeaderValue::from_static(value));
-            retry_after(&headers)
+            retry_after(&headers, &now())
         };
         assert_eq!(headers("retry-after", "30"), Some(Duration::from_secs(30)));
         assert_eq!(headers("retry-after-ms", "1500"), Some(Duration::from_millis(1500)));
+        let date = headers("retry-after", "Sun, 15 Nov 2026 12:02:00 GMT");
+        assert_eq!(date, Some(Duration::from_secs(120)));
+        assert_eq!(headers("retry-after", "Sun, 15 Nov 2026 11:00:00 GMT"), None);
         assert_eq!(headers("retry-after", "-1"), None);
         assert_eq!(headers("retry-after", "soon"), None);
     }

@@ -191,6 +191,7 @@ fn the_agents_are_listed_with_their_keys() {
     sandbox.write(
         "wiggum.toml",
         "[agent]\nname = \"gpt\"\n[agents.gpt]\nfamily = \"api\"\nprovider = \"openai\"\nmodel = \"gpt-5\"\n\
+         prices = { input = \"1\", output = \"2\" }\n\
          [agents.claude-api]\nfamily = \"api\"\nprovider = \"anthropic\"\n\
          [agents.local]\nfamily = \"api\"\nprovider = \"ollama\"\n",
     );
@@ -203,7 +204,7 @@ fn the_agents_are_listed_with_their_keys() {
     assert_eq!(login("local"), (json!(true), json!("needs no key")));
     assert_eq!(login("api").0, json!(false));
     assert_eq!(row("gpt")["choice"], 1);
-    assert_eq!(row("gpt")["can"], json!(["live", "usage", "resume"]));
+    assert_eq!(row("gpt")["can"], json!(["live", "usage", "cost", "resume"]));
     assert_eq!(row("api")["version"], env!("CARGO_PKG_VERSION"));
 }
 

@@ -237,6 +237,13 @@ mod tests {
     }
 
     #[test]
+    fn arguments_that_cannot_be_read_are_not_sent_back() {
+        let answer = read(&[call(json!(0), "a", "read", "{\"path\": "), end("tool_calls")]).unwrap();
+        assert_eq!(names(&answer), [("a", "read", "{\"path\": ")]);
+        assert_eq!(answer.message["tool_calls"][0]["function"]["arguments"], "{}");
+    }
+
+    #[test]
     fn unknown_fields_are_sent_back() {
         let signed = json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "read", "arguments": "{}"},
             "extra_content": {"google": {"thought_signature": "s"}}}]});

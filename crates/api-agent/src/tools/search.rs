@@ -143,6 +143,8 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, content).unwrap();
         }
+        // As a work tree lies in the directory of the loop, which git ignores.
+        fs::write(directory.join(".gitignore"), "*\n").unwrap();
         fs::create_dir(directory.join("outside")).unwrap();
         fs::write(directory.join("outside/x"), "needle\n").unwrap();
         symlink("../outside", root.join("link")).unwrap();

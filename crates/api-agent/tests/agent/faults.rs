@@ -153,3 +153,23 @@ fn arguments_that_are_not_json_are_answered() {
     assert!(told.results()[0].starts_with("error: the arguments are not JSON"), "{told:#?}");
     assert_eq!(told.failure().0, Trouble::OwnLimit);
 }
+
+#[test]
+fn the_key_goes_nowhere_but_where_it_is_meant_to() {
+    let elsewhere = wiggum_testkit::StubModel::start([Turn::says("thanks for the key")]).unwrap();
+    let location = format!("{}/v1/chat/completions", elsewhere.base_url());
+    for status in [301, 302, 307, 308] {
+        let moved = Turn::fails(HttpError::new(status, "moved").header("location", &location));
+        check(&moved, "failed", "moved");
+    }
+    assert!(elsewhere.requests().is_empty());
+}
+
+#[test]
+fn a_call_that_was_cut_at_the_limit_is_told_to_be_smaller() {
+    for (provider, reason) in [(Provider::OpenAi, "length"), (Provider::Anthropic, "max_tokens")] {
+        let cut = Turn::calls("write", json!({"path": "a"})).stops_for(reason);
+        let (told, _stub) = Desk::new(provider).work([cut, Turn::says("done")]);
+        assert!(told.results()[0].contains("do it in smaller parts"), "{:?}", told.results());
+    }
+}

@@ -92,7 +92,10 @@ fn row(workspace: &Path, config: &Config, name: &str) -> Row {
             Some(Login::Unknown) | None => "only a call would tell".to_owned(),
         },
         model: described.model,
-        can: family.map_or_else(Vec::new, |family| abilities(family.abilities())),
+        can: family.map_or_else(Vec::new, |family| {
+            let usual = family.abilities();
+            abilities(Abilities { cost: usual.cost || !described.api.prices.is_empty(), ..usual })
+        }),
         choice: order.iter().position(|other| *other == name).map(|index| index + 1),
     }
 }
