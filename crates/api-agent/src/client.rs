@@ -74,8 +74,12 @@ impl Client {
         for (name, value) in &self.headers {
             request = request.header(*name, value);
         }
-        let response = request.send(&body).map_err(|error| unreachable(&error))?;
+        let response = request.send(&body).map_err(|error| self.unreachable(&error))?;
         if response.status() == 200 { self.read(response, said) } else { Err(refused(response)) }
+    }
+
+    fn unreachable(&self, error: &ureq::Error) -> Fault {
+        Fault { trouble: Trouble::Network, message: format!("{}: {error}", self.url) }
     }
 
     fn read(&self, response: Response<Body>, said: &mut dyn FnMut(&str)) -> Result<Answer, Fault> {
@@ -130,10 +134,6 @@ fn tls() -> TlsConfig {
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .root_certs(RootCerts::from(certificates))
         .build()
-}
-
-fn unreachable(error: &ureq::Error) -> Fault {
-    Fault { trouble: Trouble::Network, message: format!("the provider cannot be reached: {error}") }
 }
 
 fn broken(error: &std::io::Error) -> Fault {
