@@ -9,6 +9,7 @@ mod detect;
 mod failure;
 mod init;
 mod narrate;
+mod session;
 mod term;
 
 use std::process::ExitCode;
@@ -21,6 +22,13 @@ fn main() -> ExitCode {
         && (flag == "--version" || flag == "-V")
     {
         return term::print(&format!("wiggum {}\n", env!("CARGO_PKG_VERSION")));
+    }
+    // An agent waits for its hooks: neither do they.
+    if let [_, command, event] = &std::env::args_os().collect::<Vec<_>>()[..]
+        && command == "hook"
+        && !matches!(event.to_str(), Some("--help" | "-h"))
+    {
+        return session::hook::run(event);
     }
     failure::end_on_panic();
     commands::dispatch(args::Cli::parse())

@@ -11,6 +11,7 @@ mod loops;
 mod reference;
 mod requests;
 mod run;
+mod session;
 mod setup;
 mod show;
 mod status;
@@ -47,6 +48,8 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Config(ConfigCommand::Show(args)) => setup::config_show(&args),
         Command::Task(command) => task::task(&command),
+        Command::Session(command) => session::session(&command),
+        Command::Hook { event } => Ok(crate::session::hook::run(&event)),
         Command::Completions { shell } => Ok(reference::completions(shell)),
         Command::Man => reference::man(),
         Command::ScriptedAgent { scenario } => demo::scripted_agent(&scenario),
