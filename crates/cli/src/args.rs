@@ -64,6 +64,10 @@ pub(crate) enum Command {
     /// Read and edit the backlog file, safely beside a running loop
     #[command(subcommand)]
     Task(TaskCommand),
+    /// Connect an agent's own sessions: `/ralph-loop` and the hooks behind it
+    Install(InstallArgs),
+    /// Take out of an agent what `wiggum install` put in
+    Uninstall(InstallArgs),
     /// Loops inside an agent's own session: start, cancel, look
     #[command(subcommand)]
     Session(SessionCommand),
@@ -321,6 +325,35 @@ pub(crate) enum StatusWord {
     Done,
     Failed,
     Skipped,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InstallArgs {
+    #[arg(value_enum, value_name = "AGENT")]
+    pub(crate) host: HostWord,
+    /// For all your projects
+    #[arg(long, conflicts_with = "project")]
+    pub(crate) user: bool,
+    /// For this repository (the default)
+    #[arg(long)]
+    pub(crate) project: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HostWord {
+    Claude,
+    Codex,
+}
+
+impl HostWord {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]

@@ -8,6 +8,7 @@ mod config;
 mod detect;
 mod failure;
 mod init;
+mod install;
 mod narrate;
 mod session;
 mod term;

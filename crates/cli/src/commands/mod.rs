@@ -7,6 +7,7 @@ mod doctor;
 mod events;
 mod graph;
 mod inbox;
+mod install;
 mod loops;
 mod reference;
 mod requests;
@@ -48,6 +49,8 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Config(ConfigCommand::Show(args)) => setup::config_show(&args),
         Command::Task(command) => task::task(&command),
+        Command::Install(args) => install::install(&args),
+        Command::Uninstall(args) => install::uninstall(&args),
         Command::Session(command) => session::session(&command),
         Command::Hook { event } => Ok(crate::session::hook::run(&event)),
         Command::Completions { shell } => Ok(reference::completions(shell)),

@@ -219,10 +219,10 @@ fn missing(session: &Session, checked: &Checked) -> Missing {
     match checked {
         Checked::Failed { command, exit, output } => Missing {
             in_short: format!("`{command}` failed ({exit})"),
-            in_full: format!(
-                "`{command}` failed ({exit}), so the task is not done, whatever was said about it:\n\n{}",
-                indented(&trim_output(output, MOST_OUTPUT))
-            ),
+            in_full: match indented(&trim_output(output, MOST_OUTPUT)) {
+                none if none.is_empty() => format!("`{command}` failed ({exit}) and printed nothing."),
+                output => format!("`{command}` failed ({exit}):\n\n{output}"),
+            },
         },
         Checked::Passed { commands } => Missing {
             in_short: "the checks pass, and the task was not promised".to_owned(),
