@@ -87,6 +87,22 @@ impl Sandbox {
         serde_json::from_slice(&fs::read(self.state_file()).unwrap()).unwrap()
     }
 
+    /// Waits until so many hooks hold or await the session's lock.
+    fn wait_for_hooks(&self, count: usize) {
+        let lock = self.state_file().with_extension("lock");
+        let open = |process: &PathBuf| {
+            let files = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
+            files.into_iter().any(|file| fs::read_link(file.path()).is_ok_and(|target| target == lock))
+        };
+        let count_now =
+            || fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path()).filter(open).count();
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(8);
+        while count_now() < count {
+            assert!(std::time::Instant::now() < until, "the hooks should have come");
+            std::thread::yield_now();
+        }
+    }
+
     /// Something a breaker takes for progress.
     fn work(&self, n: usize) {
         self.write("work.txt", &"x".repeat(n));
@@ -376,14 +392,25 @@ fn two_questions_at_once_leave_a_whole_state() {
 #[test]
 fn one_stop_asked_about_twice_is_counted_once() {
     let sandbox = Sandbox::new();
-    sandbox.begin("/ralph-loop make it --no-progress 0");
-    let transcript = sandbox.base().join("transcript.jsonl");
-    fs::write(&transcript, "{\"type\":\"user\"}\n").unwrap();
-    let stop = json!({ "transcript_path": transcript, "last_assistant_message": "Not yet." });
-    sandbox.hook("stop", stop.clone()).blocks(&["Iteration 2/10"]);
-    sandbox.hook("stop", stop.clone()).blocks(&["Iteration 2/10"]);
-    // A transcript that never grows must not be sent back for ever.
-    sandbox.hook("stop", stop).blocks(&["Iteration 3/10"]);
+    let check = r#"test -f checked || { echo > "$SANDBOX/ready"; cat "$SANDBOX/go"; }"#;
+    sandbox.begin(&format!("/ralph-loop make it --no-progress 0 --verify '{check}'"));
+    sandbox.make_pipe("ready");
+    sandbox.make_pipe("go");
+    // As when two installations call us: the second asks while the first still checks.
+    std::thread::scope(|scope| {
+        let answers = [(); 2].map(|()| scope.spawn(|| sandbox.stop("Not yet.")));
+        sandbox.receive("ready");
+        sandbox.wait_for_hooks(2);
+        sandbox.go();
+        for answer in answers {
+            answer.join().unwrap().blocks(&["Iteration 2/10"]);
+        }
+    });
+    assert_eq!(sandbox.session()["iteration"], 2);
+    // The same words at the next stop are another stop.
+    sandbox.write("checked", "");
+    sandbox.stop("Not yet.").blocks(&["Iteration 3/10"]);
+    sandbox.stop("Not yet.").blocks(&["Iteration 4/10"]);
 }
 
 #[test]

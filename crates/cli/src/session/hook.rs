@@ -215,12 +215,10 @@ fn stop(asked: &Asked, id: &SessionId, watchdog: &Watchdog) -> Result<Answer, Pr
     let mut transcript = asked.transcript_path.as_deref().and_then(|path| Transcript::open(path).ok());
     let length = transcript.as_ref().map_or(0, |transcript| transcript.length);
     let message = message(asked, transcript.as_mut());
-    let fingerprint = fingerprint(length, &message);
-    if let Some(answered) =
-        session.seen.answered.take_if(|answered| length > 0 && answered.stop == fingerprint)
-    {
-        // Asked twice about one stop, as when two installations call us. Only once, or a transcript
-        // that does not grow would be sent back for ever.
+    let same = |answered: &mut Answered| now < answered.at && answered.message == hash(&message);
+    if let Some(answered) = session.seen.answered.take_if(same) {
+        // Asked before we had answered, so it is about the same stop, as when two installations call
+        // us. Only once, or a clock that goes backwards could send an agent back for ever.
         place.save(&session).map_err(words)?;
         return Ok(Answer::Block { reason: answered.reason, note: None });
     }
@@ -241,7 +239,9 @@ fn stop(asked: &Asked, id: &SessionId, watchdog: &Watchdog) -> Result<Answer, Pr
     session.seen.mark = Some(if session.verify.is_empty() { before } else { Mark::of(&place.workspace) });
     session.seen.transcript = length;
     session.seen.answered = match &verdict {
-        Verdict::Block { reason, .. } => Some(Answered { stop: fingerprint, reason: reason.clone() }),
+        Verdict::Block { reason, .. } => {
+            Some(Answered { message: hash(&message), at: Timestamp::now(), reason: reason.clone() })
+        }
         Verdict::Release { .. } => None,
     };
     if let Err(error) = place.save(&session) {
@@ -287,9 +287,9 @@ fn message(asked: &Asked, transcript: Option<&mut Transcript>) -> String {
     told.or_else(read).unwrap_or_default()
 }
 
-fn fingerprint(length: u64, message: &str) -> u64 {
+fn hash(message: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (length, message).hash(&mut hasher);
+    message.hash(&mut hasher);
     hasher.finish()
 }
 

@@ -92,7 +92,9 @@ pub(crate) struct Seen {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Answered {
-    pub(crate) stop: u64,
+    /// A hash of what the agent had said.
+    pub(crate) message: u64,
+    pub(crate) at: Timestamp,
     pub(crate) reason: String,
 }
 
