@@ -393,6 +393,9 @@ pub(crate) struct SessionStart {
     /// [default: those of the configuration]
     #[arg(long, value_name = "COMMAND")]
     pub(crate) verify: Vec<String>,
+    /// A Markdown file in which every box must be ticked before the task counts as done
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plan: Option<String>,
     /// Stop after this many iterations in which nothing in the repository changed; 0 means never
     #[arg(long, value_name = "N", default_value_t = crate::session::NO_PROGRESS)]
     pub(crate) no_progress: u32,

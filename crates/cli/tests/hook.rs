@@ -178,6 +178,19 @@ fn the_checks_of_the_configuration_hold_as_they_were_at_the_start() {
 }
 
 #[test]
+fn a_promise_needs_every_box_of_its_plan() {
+    let sandbox = Sandbox::new();
+    sandbox.begin("/ralph-loop make it --plan fix_plan.md");
+    let promise = "<promise>DONE</promise>";
+    sandbox.stop(promise).blocks(&["fix_plan.md cannot be read"]);
+    sandbox.write("fix_plan.md", "- [x] one\n- [ ] two\n- [ ] three\n");
+    sandbox.stop(promise).blocks(&["2 boxes are open of fix_plan.md", "- [ ] two", "- [ ] three", "make it"]);
+    sandbox.write("fix_plan.md", "- [x] one\n- [x] two\n- [x] three\n");
+    sandbox.stop("Ticked.").blocks(&["its check passed", promise]);
+    sandbox.stop(promise).lets_go(&["done after 4 iterations", "its check passed"]);
+}
+
+#[test]
 fn ready_said_twice_completes_only_where_that_is_wanted_and_checked() {
     let ready = "All tests passing, ready for review.";
     let sandbox = Sandbox::new();

@@ -52,6 +52,7 @@ fn start(args: &SessionStart) -> Result<ExitCode, Failure> {
         max_iterations: args.max_iterations,
         completion_promise,
         verify,
+        plan: args.plan.clone(),
         complete_without_claim: args.complete_without_claim,
         no_progress_limit: args.no_progress,
         same_error_limit: args.same_error,

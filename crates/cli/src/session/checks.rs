@@ -1,5 +1,7 @@
-//! Runs the commands that must succeed before a session's work counts as done.
+//! What must hold before a session's work counts as done: a plan without open boxes, and commands
+//! that succeed.
 
+use std::fs;
 use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
@@ -8,6 +10,7 @@ use wiggum_core::event::Exit;
 use wiggum_workspace::process::{self, Capture, CommandLine, Ended, Grace, Launch, Running, Sink, Stream};
 
 use super::judge::Checked;
+use super::state::Session;
 
 /// All checks of one stop together; hooks are installed with a little more.
 pub(crate) const BUDGET: Duration = Duration::from_secs(540);
@@ -15,12 +18,22 @@ pub(crate) const BUDGET: Duration = Duration::from_secs(540);
 /// In the environment of every check, so that those of a hook that was killed can be found.
 const MARKER: &str = "WIGGUM_SESSION_ID";
 
-/// Runs them in order up to the first that fails.
-pub(crate) fn run(commands: &[String], workspace: &Path, session: &str) -> Checked {
-    if commands.is_empty() {
+/// Looks at them in order up to the first that does not hold.
+pub(crate) fn run(session: &Session, workspace: &Path) -> Checked {
+    if let Some(plan) = &session.plan {
+        let open = open_boxes(&workspace.join(plan));
+        if open.as_ref().map_or(true, |open| !open.is_empty()) {
+            return Checked::Open { plan: plan.clone(), boxes: open.unwrap_or_default() };
+        }
+    }
+    let (commands, planned) = (&session.verify, usize::from(session.plan.is_some()));
+    if commands.len() + planned == 0 {
         return Checked::NotConfigured;
     }
-    process::end_marked(MARKER, session);
+    let session = &session.session_id;
+    if !commands.is_empty() {
+        process::end_marked(MARKER, session);
+    }
     let until = Instant::now() + BUDGET;
     for command in commands {
         let (exit, output) = run_one(command, workspace, session, until);
@@ -28,7 +41,22 @@ pub(crate) fn run(commands: &[String], workspace: &Path, session: &str) -> Check
             return Checked::Failed { command: command.clone(), exit, output };
         }
     }
-    Checked::Passed { commands: commands.len() }
+    Checked::Passed { checks: commands.len() + planned }
+}
+
+/// The boxes of a plan that are not ticked, code left out.
+fn open_boxes(plan: &Path) -> std::io::Result<Vec<String>> {
+    let text = fs::read_to_string(plan)?;
+    let mut in_code = false;
+    let lines = text.lines().map(str::trim).filter(|line| {
+        in_code ^= line.starts_with("```");
+        !in_code
+    });
+    let item = |line: &str| {
+        let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+        rest.strip_prefix(['-', '*', '+', '.', ')']).is_some_and(|rest| rest.trim_start().starts_with("[ ]"))
+    };
+    Ok(lines.filter(|line| item(line)).map(str::to_owned).collect())
 }
 
 fn run_one(line: &str, workspace: &Path, session: &str, until: Instant) -> (Exit, String) {
@@ -69,5 +97,20 @@ impl Sink for Collector {
     fn ended(&mut self, ended: Ended) {
         // Nobody listens any more only when the whole program is about to end.
         drop(self.sender.send((ended.exit, self.capture.text())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn open_boxes_are_found_in_lists_and_not_in_code() {
+        let base = tempfile::tempdir().unwrap();
+        let plan = base.path().join("plan.md");
+        let text = "# Plan\n- [x] one\n- [ ] two\n  * [ ] three\n1. [ ] four\n```\n- [ ] shown\n```\na [ ] b\n- [X] five\n";
+        fs::write(&plan, text).unwrap();
+        assert_eq!(open_boxes(&plan).unwrap(), ["- [ ] two", "* [ ] three", "1. [ ] four"]);
+        open_boxes(&base.path().join("none.md")).unwrap_err();
     }
 }

@@ -229,7 +229,7 @@ fn stop(asked: &Asked, id: &SessionId, watchdog: &Watchdog) -> Result<Answer, Pr
     if !session.verify.is_empty() {
         watchdog.extend(checks::BUDGET + PATIENCE);
     }
-    let checked = checks::run(&session.verify, &place.workspace, &session.session_id);
+    let checked = checks::run(&session, &place.workspace);
     if place.is_cancelled() {
         return farewell(&place, &mut place.load().map_err(words)?, now);
     }

@@ -25,8 +25,19 @@ pub(crate) struct Stop<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Checked {
     NotConfigured,
-    Passed { commands: usize },
-    Failed { command: String, exit: Exit, output: String },
+    Passed {
+        checks: usize,
+    },
+    /// Boxes of the plan are not ticked; none are known of a plan that cannot be read.
+    Open {
+        plan: String,
+        boxes: Vec<String>,
+    },
+    Failed {
+        command: String,
+        exit: Exit,
+        output: String,
+    },
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -112,7 +123,7 @@ fn count(session: &mut Session, stop: &Stop<'_>) {
 fn error_of(stop: &Stop<'_>) -> Option<String> {
     match &stop.checked {
         Checked::Failed { exit, output, .. } => Some(failure_from(*exit, output, "").signature),
-        Checked::Passed { .. } => None,
+        Checked::Passed { .. } | Checked::Open { .. } => None,
         Checked::NotConfigured => {
             let line = stop.message.lines().rfind(|line| is_telling(line))?;
             Some(wiggum_core::signal::signature(line))
@@ -124,19 +135,19 @@ fn error_of(stop: &Stop<'_>) -> Option<String> {
 fn done(session: &Session, stop: &Stop<'_>) -> Option<String> {
     let claim = claim(session, stop.message);
     match (claim, &stop.checked) {
-        (_, Checked::Failed { .. }) => None,
-        (Some(claim), Checked::Passed { commands }) => {
-            Some(format!("the agent says {claim} and {} passed", checks(*commands)))
+        (_, Checked::Failed { .. } | Checked::Open { .. }) => None,
+        (Some(claim), Checked::Passed { checks }) => {
+            Some(format!("the agent says {claim} and {} passed", count_of(*checks)))
         }
         (Some(claim), Checked::NotConfigured) => {
             Some(format!("the agent says {claim} (unverified: no check is configured)"))
         }
-        (None, Checked::Passed { commands }) => {
+        (None, Checked::Passed { checks }) => {
             let enough = session.complete_without_claim && session.seen.ready >= READY_TIMES;
             enough.then(|| {
                 format!(
                     "the agent said {READY_TIMES} times that it is ready, and {} passed",
-                    checks(*commands)
+                    count_of(*checks)
                 )
             })
         }
@@ -224,9 +235,21 @@ fn missing(session: &Session, checked: &Checked) -> Missing {
                 output => format!("`{command}` failed ({exit}):\n\n{output}"),
             },
         },
-        Checked::Passed { commands } => Missing {
+        Checked::Open { plan, boxes } if boxes.is_empty() => Missing {
+            in_short: format!("{plan} cannot be read"),
+            in_full: format!("the plan {plan} cannot be read, so nothing is known to be done."),
+        },
+        Checked::Open { plan, boxes } => Missing {
+            in_short: format!("{} of {plan}", open_count(boxes.len())),
+            in_full: format!(
+                "{} of {plan}:\n\n{}",
+                open_count(boxes.len()),
+                indented(&trim_output(&boxes.join("\n"), MOST_OUTPUT))
+            ),
+        },
+        Checked::Passed { checks } => Missing {
             in_short: "the checks pass, and the task was not promised".to_owned(),
-            in_full: format!("{} passed, but your message does not end with {promise}.", checks(*commands)),
+            in_full: format!("{} passed, but your message does not end with {promise}.", count_of(*checks)),
         },
         Checked::NotConfigured => Missing {
             in_short: "the task was not promised".to_owned(),
@@ -247,13 +270,16 @@ fn handed_back(session: &Session, missing: &str) -> String {
 
 /// How to end a session's loop, as the agent is told it.
 pub(crate) fn instructions(session: &Session) -> String {
-    let checks = match session.verify.as_slice() {
+    let plan = session.plan.as_ref().map(|plan| format!("every box of {plan} ticked"));
+    let commands = session.verify.iter().map(|command| format!("`{command}` successful"));
+    let conditions: Vec<String> = plan.into_iter().chain(commands).collect();
+    let checks = match conditions.as_slice() {
         [] => String::new(),
-        commands => format!("Before that counts, this must succeed: {}.\n", commands.join("; ")),
+        conditions => format!("It counts only with {}. ", conditions.join(", ")),
     };
     format!(
-        "Look at what is there already and go on from it. {checks}Only when all of the task is really done, \
-         end your message with this line:\n\n{}",
+        "Look at what is there already and go on from it. {checks}Only when all of the task is really done, end \
+         your message with this line:\n\n{}",
         promise_line(session)
     )
 }
@@ -272,10 +298,14 @@ fn indented(text: &str) -> String {
     text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
 }
 
+fn open_count(count: usize) -> String {
+    if count == 1 { "1 box is open".to_owned() } else { format!("{count} boxes are open") }
+}
+
 fn iterations(count: u32) -> String {
     if count == 1 { "1 iteration".to_owned() } else { format!("{count} iterations") }
 }
 
-fn checks(count: usize) -> String {
+fn count_of(count: usize) -> String {
     if count == 1 { "its check".to_owned() } else { format!("its {count} checks") }
 }

@@ -28,7 +28,7 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
     SlashCommand {
         name: "ralph-loop",
         description: "Work on a task until it is really done",
-        arguments: "PROMPT [--max-iterations N] [--completion-promise TEXT] [--verify COMMAND]",
+        arguments: "PROMPT [--max-iterations N] [--completion-promise TEXT] [--verify COMMAND] [--plan FILE]",
         action: Action::Start,
     },
     SlashCommand {
@@ -72,10 +72,11 @@ pub(crate) enum ArgumentError {
     Promise,
 }
 
-const OPTIONS: [&str; 6] = [
+const OPTIONS: [&str; 7] = [
     "--max-iterations",
     "--completion-promise",
     "--verify",
+    "--plan",
     "--no-progress",
     "--same-error",
     "--complete-without-claim",
@@ -114,6 +115,7 @@ fn set(start: &mut Start, option: &'static str, value: String) -> Result<(), Arg
         "--no-progress" => start.no_progress_limit = number(value)?,
         "--same-error" => start.same_error_limit = number(value)?,
         "--verify" => start.verify.push(value),
+        "--plan" => start.plan = Some(value),
         _ => start.completion_promise = Some(promise(&value)?),
     }
     Ok(())

@@ -32,6 +32,8 @@ pub(crate) struct Session {
     pub(crate) completion_promise: Option<String>,
     /// Commands that must succeed; where there are none, those of the configuration.
     pub(crate) verify: Vec<String>,
+    /// A file of the workspace in which every box must be ticked.
+    pub(crate) plan: Option<String>,
     pub(crate) complete_without_claim: bool,
     pub(crate) no_progress_limit: u32,
     pub(crate) same_error_limit: u32,
@@ -105,6 +107,8 @@ pub(crate) struct Start {
     pub(crate) max_iterations: u32,
     pub(crate) completion_promise: Option<String>,
     pub(crate) verify: Vec<String>,
+    /// A file of the workspace in which every box must be ticked.
+    pub(crate) plan: Option<String>,
     pub(crate) complete_without_claim: bool,
     pub(crate) no_progress_limit: u32,
     pub(crate) same_error_limit: u32,
@@ -117,6 +121,7 @@ impl Default for Start {
             max_iterations: super::MAX_ITERATIONS,
             completion_promise: None,
             verify: Vec::new(),
+            plan: None,
             complete_without_claim: false,
             no_progress_limit: super::NO_PROGRESS,
             same_error_limit: super::SAME_ERROR,
@@ -135,6 +140,7 @@ impl Session {
             max_iterations: start.max_iterations,
             completion_promise: start.completion_promise,
             verify: start.verify,
+            plan: start.plan,
             complete_without_claim: start.complete_without_claim,
             no_progress_limit: start.no_progress_limit,
             same_error_limit: start.same_error_limit,
