@@ -1,11 +1,12 @@
 //! Any command as agent: it gets the prompt, and its plain standard output is its message.
 
+use jiff::Zoned;
 use wiggum_core::event::Exit;
 use wiggum_core::stream::Stream;
 
 use crate::{
-    AgentEvent, Assignment, CommandText, Driver, Finished, Invocation, StreamParser, Tail, Utf8Pieces,
-    problem_by_exit,
+    AgentEvent, Assignment, CommandText, Driver, Finished, Invocation, Problem, StreamParser, Tail,
+    Utf8Pieces, problem_by_exit, said,
 };
 
 /// How much of a plain command's output counts as its message: more than any agent writes as its
@@ -45,6 +46,21 @@ impl Driver for CommandAgent {
         Invocation { command, stdin, env: Vec::new() }
     }
 
+    /// Which agent is behind a command nobody knows, so it gets what any of them may need.
+    fn secrets(&self) -> &[&str] {
+        &[
+            "ANTHROPIC_*",
+            "CLAUDE_*",
+            "OPENAI_*",
+            "CODEX_*",
+            "GEMINI_*",
+            "GOOGLE_*",
+            "COPILOT_*",
+            "AMP_*",
+            "AIDER_*",
+        ]
+    }
+
     fn parser(&self) -> Box<dyn StreamParser> {
         Box::new(PlainText {
             message: Tail::new(MESSAGE_LIMIT),
@@ -77,13 +93,14 @@ impl StreamParser for PlainText {
         if text.is_empty() { Vec::new() } else { vec![AgentEvent::Output(text)] }
     }
 
-    fn finish(&mut self, exit: Exit) -> Finished {
-        Finished {
-            message: self.message.text(),
-            complaints: self.complaints.text(),
-            problem: problem_by_exit(exit),
-            ..Finished::default()
-        }
+    fn finish(&mut self, exit: Exit, now: &Zoned) -> Finished {
+        let (message, complaints) = (self.message.text(), self.complaints.text());
+        let problem = problem_by_exit(exit).map(|problem| {
+            // Many a command is a script around one of the agents we know, and fails in its words.
+            let told = said::in_output(&complaints, now).or_else(|| said::in_output(&message, now));
+            told.map_or(problem, |(trouble, message)| Problem { trouble, message })
+        });
+        Finished { message, complaints, problem, ..Finished::default() }
     }
 }
 
@@ -122,8 +139,23 @@ mod tests {
         parser.push(Stream::Stdout, b"all ");
         parser.push(Stream::Stderr, b"oops");
         parser.push(Stream::Stdout, b"done");
-        let finished = parser.finish(Exit::Code { code: 0 });
+        let finished = parser.finish(Exit::Code { code: 0 }, &Zoned::default());
         assert_eq!((finished.message.as_str(), finished.complaints.as_str()), ("all done", "oops"));
+    }
+
+    #[test]
+    fn a_failed_command_may_say_why_in_the_words_of_agents() {
+        let trouble = |stream, text: &str, code| {
+            let mut parser = agent(PromptVia::Stdin).parser();
+            parser.push(stream, text.as_bytes());
+            parser.finish(Exit::Code { code }, &Zoned::default()).problem.map(|problem| problem.to_string())
+        };
+        let limit = "Claude AI usage limit reached|1794729540\n";
+        let told = "usage limit until 2026-11-15T07:59:00Z: Claude AI usage limit reached|1794729540";
+        assert_eq!(trouble(Stream::Stdout, limit, 1).as_deref(), Some(told));
+        assert_eq!(trouble(Stream::Stderr, limit, 1).as_deref(), Some(told));
+        assert_eq!(trouble(Stream::Stdout, limit, 0), None);
+        assert_eq!(trouble(Stream::Stdout, "3 tests failed\n", 1).as_deref(), Some("failed"));
     }
 
     #[test]
@@ -133,7 +165,7 @@ mod tests {
             parser.push(Stream::Stdout, &[b'x'; 64 * 1024]);
         }
         parser.push(Stream::Stdout, b"the end");
-        let message = parser.finish(Exit::Code { code: 0 }).message;
+        let message = parser.finish(Exit::Code { code: 0 }, &Zoned::default()).message;
         assert!(message.len() <= MESSAGE_LIMIT && message.ends_with("the end"));
     }
 

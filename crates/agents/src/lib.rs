@@ -4,16 +4,29 @@
 //! the engine starts it, and a pure [`StreamParser`] reads what it prints. Nothing here spawns a
 //! process, except the scripted agent, which *is* one ([`script::play`]).
 
+mod aider;
+mod amp;
+mod claude;
+mod codex;
 pub mod command;
+mod copilot;
+mod family;
+mod gemini;
+mod json;
+mod lines;
+mod opencode;
+mod said;
 pub mod script;
+mod tokens;
 
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
+use jiff::{Timestamp, Zoned};
 use wiggum_core::event::{AgentFacts, Exit, Trouble, Usage};
 use wiggum_core::stream::Stream;
 
 pub use command::{CommandAgent, PromptVia};
+pub use family::{AgentSpec, Family, Login};
 pub use script::ScriptedAgent;
 
 /// One kind of agent.
@@ -46,6 +59,8 @@ pub trait Driver: Send {
 /// What a driver can do beside starting its agent and reading its message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Abilities {
+    /// Tells what it does while it does it, so that silence means something.
+    pub live: bool,
     /// Tells how many tokens were used.
     pub usage: bool,
     /// Tells what they cost.
@@ -62,8 +77,9 @@ pub struct Abilities {
 pub trait StreamParser: Send {
     fn push(&mut self, stream: Stream, bytes: &[u8]) -> Vec<AgentEvent>;
 
-    /// What is known when nothing more will come, and how the program ended.
-    fn finish(&mut self, exit: Exit) -> Finished;
+    /// What is known when nothing more will come, and how the program ended. Agents tell times as a
+    /// clock on the wall does ("resets 7:35am"): `now` and its time zone make moments of them.
+    fn finish(&mut self, exit: Exit, now: &Zoned) -> Finished;
 }
 
 /// What an agent is given.
@@ -163,10 +179,25 @@ pub struct Problem {
     pub message: String,
 }
 
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.message.as_str() {
+            "" => self.trouble.fmt(f),
+            message => write!(f, "{}: {message}", self.trouble),
+        }
+    }
+}
+
+impl Problem {
+    /// Nobody said a word about it.
+    pub(crate) fn silent(trouble: Trouble) -> Self {
+        Self { trouble, message: String::new() }
+    }
+}
+
 /// A plain program's problem: it did not exit with 0.
 pub(crate) fn problem_by_exit(exit: Exit) -> Option<Problem> {
-    let problem = Problem { trouble: Trouble::Other, message: String::new() };
-    (!exit.success()).then_some(problem)
+    (!exit.success()).then(|| Problem::silent(Trouble::Other))
 }
 
 /// Keeps the end of a text without ever growing beyond twice its limit.

@@ -7,6 +7,7 @@ use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
+use jiff::Zoned;
 use serde::{Deserialize, Serialize};
 use wiggum_core::event::{Exit, Usage};
 use wiggum_core::stream::Stream;
@@ -297,7 +298,7 @@ impl StreamParser for ScriptStream {
         }
     }
 
-    fn finish(&mut self, exit: Exit) -> Finished {
+    fn finish(&mut self, exit: Exit, _now: &Zoned) -> Finished {
         self.push(Stream::Stdout, b"\n");
         Finished {
             message: std::mem::take(&mut self.message),
@@ -362,7 +363,7 @@ mod tests {
         for byte in &out {
             events.extend(parser.push(Stream::Stdout, &[*byte]));
         }
-        (parser.finish(Exit::Code { code: 0 }), events)
+        (parser.finish(Exit::Code { code: 0 }, &Zoned::default()), events)
     }
 
     #[test]
@@ -411,6 +412,6 @@ mod tests {
         parser.push(Stream::Stdout, b"\xff\xfe garbage\n{\"type\":\"unknown\"}\n");
         parser.push(Stream::Stdout, &vec![b'x'; 3 * LINE_LIMIT]);
         parser.push(Stream::Stdout, b"\n{\"type\":\"say\",\"text\":\"still here\"}");
-        assert_eq!(parser.finish(Exit::Code { code: 0 }).message, "still here");
+        assert_eq!(parser.finish(Exit::Code { code: 0 }, &Zoned::default()).message, "still here");
     }
 }

@@ -11,6 +11,7 @@ mod init;
 mod install;
 mod narrate;
 mod session;
+mod team;
 mod term;
 
 use std::process::ExitCode;

@@ -99,6 +99,12 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         carried: Option<String>,
         command: String,
+        /// The name of the agent that works.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        agent: String,
+        /// The agent's own session, where it was given one to go on with or to begin.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<String>,
         workspace: String,
         prompt: BlobRef,
     },
@@ -337,10 +343,10 @@ pub struct Usage {
 
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
-        self.input_tokens += other.input_tokens;
-        self.output_tokens += other.output_tokens;
-        self.cache_read_tokens += other.cache_read_tokens;
-        self.cache_write_tokens += other.cache_write_tokens;
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cache_read_tokens = self.cache_read_tokens.saturating_add(other.cache_read_tokens);
+        self.cache_write_tokens = self.cache_write_tokens.saturating_add(other.cache_write_tokens);
         self.cost_usd += other.cost_usd;
     }
 }
@@ -537,6 +543,8 @@ pub enum Verdict {
     Unclaimed,
     /// The agent itself failed.
     Errored { failure: Failure },
+    /// The agent could not work, which is nobody's failure: it costs neither attempt nor iteration.
+    Unavailable { trouble: Trouble, message: String },
     /// The agent asked a question instead.
     Asked,
     /// A person must look at what was flagged before it is accepted.

@@ -159,10 +159,10 @@ fn subscription(status: &str, resets_at: u64) -> [(String, String); 7] {
 fn interruptions() -> Vec<Case> {
     let busy = || [bash("echo > ready; sleep 300"), done()];
     vec![
-        case("interrupted_in_tool", busy()).signalled(Moment::Ready, Signal::INT).varying(),
+        case("interrupted_in_tool", busy()).signalled(Moment::Ready, Signal::INT).unsteady(),
         case("interrupted_in_call", [Turn::says("never").hangs_midway()])
             .signalled(Moment::Asked(1), Signal::INT)
-            .varying(),
+            .unsteady(),
         case("terminated", busy()).signalled(Moment::Ready, Signal::TERM),
         case("killed", busy()).signalled(Moment::Ready, Signal::KILL),
     ]

@@ -115,10 +115,10 @@ fn broken_streams() -> Vec<Case> {
 fn interruptions() -> Vec<Case> {
     let busy = || [exec("echo > ready; sleep 300"), done()];
     vec![
-        case("interrupted_in_tool", busy()).signalled(Moment::Ready, Signal::INT).varying(),
+        case("interrupted_in_tool", busy()).signalled(Moment::Ready, Signal::INT).unsteady(),
         case("interrupted_in_call", [Turn::says("never").hangs()])
             .signalled(Moment::Asked(1), Signal::INT)
-            .varying(),
-        case("terminated", busy()).signalled(Moment::Ready, Signal::TERM).varying(),
+            .unsteady(),
+        case("terminated", busy()).signalled(Moment::Ready, Signal::TERM).unsteady(),
     ]
 }

@@ -24,8 +24,9 @@ pub(super) fn cases() -> Vec<Case> {
         case("dropped_once", [Turn::says(&"word ".repeat(200)).cut(Cut::Middle), done()]),
         case("interrupted_in_call", [Turn::says("never").hangs()])
             .signalled(Moment::Asked(1), Signal::INT)
-            .varying(),
-        case("rate_limited", fails(429, "slow down")),
+            .unsteady(),
+        // It tries again by itself for a minute.
+        case("rate_limited", fails(429, "slow down")).unsteady(),
     ]
 }
 

@@ -1,0 +1,95 @@
+//! Claude Code.
+
+mod stream;
+
+use crate::family::{Cli, Profile, Start, Traces, flag, words};
+use crate::json::JsonLines;
+use crate::{Abilities, AgentSpec, Assignment, Session, StreamParser};
+
+pub(crate) use stream::ClaudeStream;
+
+pub(crate) const PROFILE: Profile = Profile {
+    program: "claude",
+    start,
+    parser,
+    abilities: Abilities { live: true, usage: true, cost: true, nudge: false, resume: true, sandbox: true },
+    own_paths: &["~/.claude", "~/.claude.json", "~/.cache/claude", "~/.cache/claude-cli-nodejs"],
+    path_variables: &["CLAUDE_CONFIG_DIR"],
+    secrets: &["ANTHROPIC_*", "CLAUDE_*", "AWS_*", "GOOGLE_APPLICATION_CREDENTIALS"],
+    login: Traces {
+        variables: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
+        dir_variable: Some("CLAUDE_CONFIG_DIR"),
+        dir: ".claude",
+        files: &[".credentials.json"],
+        // On a Mac it is in the keychain.
+        elsewhere: cfg!(target_os = "macos"),
+        hint: "run `claude` and then `/login`, or set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN",
+    },
+};
+
+/// Flags that say what it may do; with one of them we do not say that it may do everything.
+const PERMISSION_FLAGS: [&str; 5] = [
+    "--permission-mode",
+    "--dangerously-skip-permissions",
+    "--permission-prompt-tool",
+    "--allowedTools",
+    "--allowed-tools",
+];
+
+fn start(spec: &AgentSpec, assignment: &Assignment<'_>) -> Start {
+    let mut arguments = words(&["-p", "--output-format", "stream-json", "--verbose"]);
+    if !spec.says(&PERMISSION_FLAGS) {
+        arguments.push("--dangerously-skip-permissions".to_owned());
+    }
+    match assignment.session {
+        Session::Fresh => {}
+        Session::Named(id) => flag(&mut arguments, "--session-id", id),
+        Session::Continued(id) => flag(&mut arguments, "--resume", id),
+    }
+    if let Some(model) = &spec.model {
+        flag(&mut arguments, "--model", model);
+    }
+    arguments.extend(spec.args.iter().cloned());
+    Start { arguments, stdin: Some(assignment.prompt.to_owned()), env: environment(is_root()) }
+}
+
+fn environment(root: bool) -> Vec<(&'static str, &'static str)> {
+    let mut env = vec![
+        // A few seconds of patience; longer waits are ours, where people see and can end them.
+        ("CLAUDE_CODE_MAX_RETRIES", "3"),
+        // A new version in the middle of a loop would be a surprise.
+        ("DISABLE_AUTOUPDATER", "1"),
+        // Started from within a session, it is still one of its own.
+        ("CLAUDECODE", ""),
+    ];
+    if root {
+        // Without it, it refuses to skip permissions.
+        env.push(("IS_SANDBOX", "1"));
+    }
+    env
+}
+
+fn parser(cli: &Cli) -> Box<dyn StreamParser> {
+    Box::new(JsonLines::new(ClaudeStream::default(), &cli.spec))
+}
+
+#[cfg(unix)]
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+#[cfg(not(unix))]
+fn is_root() -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_root_is_said_to_be_in_a_sandbox() {
+        let says = |root| environment(root).contains(&("IS_SANDBOX", "1"));
+        assert_eq!((says(true), says(false)), (true, false));
+    }
+}

@@ -1,0 +1,443 @@
+//! Claude Code's stream: what counts is its `result` event, never its exit code.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use wiggum_core::event::{AgentFacts, ContextFill, Trouble, Usage};
+
+use crate::json::{End, Loose, Reader, decode, detail, kind, shown};
+use crate::tokens::ByMessage;
+use crate::{AgentEvent, Finished, Problem, said};
+
+/// Messages that the program writes itself, in the model's place.
+const SYNTHETIC: &str = "<synthetic>";
+
+#[derive(Default)]
+pub(crate) struct ClaudeStream {
+    facts: AgentFacts,
+    tokens: ByMessage,
+    /// The largest single request of the main conversation.
+    fullest: u64,
+    spoken: Spoken,
+    /// Its own word for what went wrong with the last request.
+    error: String,
+    limit: Option<RateLimit>,
+    outcome: Option<Outcome>,
+}
+
+/// The last thing said in the main conversation, which is the message if no result tells it.
+#[derive(Default)]
+struct Spoken {
+    id: String,
+    text: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct System<'a> {
+    #[serde(borrow)]
+    subtype: Loose<Cow<'a, str>>,
+    session_id: Loose<Option<String>>,
+    model: Loose<Option<String>>,
+    #[serde(borrow)]
+    error: Loose<Cow<'a, str>>,
+    error_status: Loose<Option<u16>>,
+    #[serde(borrow)]
+    fallback_model: Loose<Cow<'a, str>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Assistant<'a> {
+    #[serde(borrow)]
+    message: Message<'a>,
+    parent_tool_use_id: Loose<Option<String>>,
+    error: Loose<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Message<'a> {
+    id: Loose<String>,
+    #[serde(borrow)]
+    model: Loose<Cow<'a, str>>,
+    #[serde(borrow)]
+    content: Loose<Vec<Block<'a>>>,
+    usage: Loose<Tokens>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Block<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Loose<Cow<'a, str>>,
+    text: Loose<String>,
+    name: Loose<String>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+struct Tokens {
+    input_tokens: u64,
+    output_tokens: u64,
+    cache_read_input_tokens: u64,
+    cache_creation_input_tokens: u64,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct User<'a> {
+    #[serde(borrow)]
+    message: Results<'a>,
+    parent_tool_use_id: Loose<Option<String>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Results<'a> {
+    #[serde(borrow)]
+    content: Loose<Vec<ToolResult<'a>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ToolResult<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Loose<Cow<'a, str>>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    is_error: Loose<bool>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RateLimitEvent {
+    rate_limit_info: Loose<RateLimit>,
+}
+
+#[derive(Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct RateLimit {
+    status: String,
+    resets_at: Loose<Option<i64>>,
+}
+
+impl RateLimit {
+    fn reached(&self) -> bool {
+        self.status == "rejected"
+    }
+
+    fn resets_at(&self) -> Option<Timestamp> {
+        self.resets_at.0.and_then(|seconds| Timestamp::from_second(seconds).ok())
+    }
+}
+
+/// The event that ends a turn of the whole agent.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Outcome {
+    subtype: Loose<String>,
+    is_error: Loose<bool>,
+    api_error_status: Loose<Option<u16>>,
+    result: Loose<String>,
+    errors: Loose<Vec<String>>,
+    /// Amp's only one.
+    error: Loose<String>,
+    /// The inner one is missing if the model's answer was cut off.
+    #[serde(deserialize_with = "said_or_not")]
+    stop_reason: Option<Option<String>>,
+    terminal_reason: Loose<String>,
+    session_id: Loose<Option<String>>,
+    total_cost_usd: Loose<f64>,
+    usage: Loose<Tokens>,
+    #[serde(rename = "modelUsage")]
+    model_usage: Loose<BTreeMap<String, ModelUsage>>,
+    permission_denials: Loose<Vec<Denial>>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ModelUsage {
+    input_tokens: u64,
+    output_tokens: u64,
+    cache_read_input_tokens: u64,
+    cache_creation_input_tokens: u64,
+    context_window: u64,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Denial {
+    tool_name: Loose<String>,
+}
+
+fn said_or_not<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+    Loose::deserialize(deserializer).map(|reason| Some(reason.0))
+}
+
+impl Reader for ClaudeStream {
+    fn read(&mut self, line: &str, events: &mut Vec<AgentEvent>) {
+        match &*kind(line) {
+            "system" => self.system(&decode(line).unwrap_or_default(), events),
+            "assistant" => self.assistant(decode(line).unwrap_or_default(), events),
+            "user" => show_results(&decode(line).unwrap_or_default(), events),
+            "rate_limit_event" => self.rate_limit(&decode(line).unwrap_or_default(), events),
+            "result" => self.result(decode(line).unwrap_or_default(), events),
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, end: &End<'_>) -> Finished {
+        let outcome = self.outcome.take();
+        let usage = self.usage(outcome.as_ref());
+        let mut facts = std::mem::take(&mut self.facts);
+        let Some(outcome) = outcome else {
+            let problem = Some(end.cut_short(facts.session.is_some()));
+            let message = std::mem::take(&mut self.spoken.text);
+            return Finished { message, usage, problem, facts, ..Finished::default() };
+        };
+        facts.context = self.context(&outcome, facts.model.as_deref());
+        let problem = self.problem(&outcome, facts.tool_calls, end);
+        let message = if outcome.is_error.0 { String::new() } else { outcome.result.0 };
+        Finished { message, usage, problem, facts, ..Finished::default() }
+    }
+}
+
+impl ClaudeStream {
+    fn system(&mut self, event: &System<'_>, events: &mut Vec<AgentEvent>) {
+        match &*event.subtype.0 {
+            "init" => {
+                self.facts.model = event.model.0.clone().or(self.facts.model.take());
+                self.session(event.session_id.0.as_ref(), events);
+            }
+            "api_retry" => events.push(AgentEvent::Retrying { trouble: retried(event) }),
+            "compact_boundary" => events.push(AgentEvent::Notice("it compacted its context".to_owned())),
+            "model_fallback" => {
+                self.facts.model = Some(event.fallback_model.0.to_string());
+                events.push(AgentEvent::Notice(format!("it fell back to {}", event.fallback_model.0)));
+            }
+            _ => {}
+        }
+    }
+
+    fn session(&mut self, id: Option<&String>, events: &mut Vec<AgentEvent>) {
+        if id.is_some() && self.facts.session.as_ref() != id {
+            self.facts.session = id.cloned();
+            events.extend(id.cloned().map(AgentEvent::Session));
+        }
+    }
+
+    /// One event comes per block of a message, each with the same figures.
+    fn assistant(&mut self, event: Assistant<'_>, events: &mut Vec<AgentEvent>) {
+        let (message, main) = (event.message, event.parent_tool_use_id.0.is_none());
+        self.error = event.error.0;
+        if message.model.0 != SYNTHETIC {
+            let usage = usage_of(message.usage.0);
+            if self.tokens.note(&message.id.0, usage) {
+                events.push(AgentEvent::Usage(self.tokens.total()));
+            }
+            if main {
+                let cached = usage.cache_read_tokens.saturating_add(usage.cache_write_tokens);
+                self.fullest = self.fullest.max(usage.input_tokens.saturating_add(cached));
+            }
+        }
+        for block in message.content.0 {
+            match &*block.kind.0 {
+                "text" if main => {
+                    self.spoken.say(&message.id.0, &block.text.0);
+                    events.push(AgentEvent::Output(block.text.0 + "\n"));
+                }
+                "tool_use" => {
+                    self.facts.tool_calls += 1;
+                    if main {
+                        self.spoken.text.clear();
+                    }
+                    let detail = block.input.map(detail).unwrap_or_default();
+                    events.push(AgentEvent::ToolCall { name: block.name.0, detail });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn rate_limit(&mut self, event: &RateLimitEvent, events: &mut Vec<AgentEvent>) {
+        let info = &event.rate_limit_info.0;
+        if matches!(info.status.as_str(), "rejected" | "allowed_warning") {
+            events.push(AgentEvent::Limit { reached: info.reached(), resets_at: info.resets_at() });
+        }
+        self.limit = Some(info.clone());
+    }
+
+    /// There may be several: one per message to it, and one when what it left in the background has
+    /// ended. The last counts, but one without words takes none away.
+    fn result(&mut self, mut outcome: Outcome, events: &mut Vec<AgentEvent>) {
+        if !outcome.is_error.0 {
+            self.session(outcome.session_id.0.as_ref(), events);
+        }
+        for denial in &outcome.permission_denials.0 {
+            events.push(AgentEvent::Notice(format!("it was not permitted to use {}", denial.tool_name.0)));
+        }
+        if let Some(earlier) = self.outcome.take()
+            && outcome.result.0.is_empty()
+            && !outcome.is_error.0
+            && !earlier.is_error.0
+        {
+            outcome.result = earlier.result;
+        }
+        self.outcome = Some(outcome);
+        events.extend(self.usage(self.outcome.as_ref()).map(AgentEvent::Usage));
+    }
+
+    /// The figures per model are those of the whole run with sub-agents; the others are not.
+    fn usage(&self, outcome: Option<&Outcome>) -> Option<Usage> {
+        let counted = self.tokens.total();
+        let Some(outcome) = outcome else { return (counted != Usage::default()).then_some(counted) };
+        let mut usage = Usage::default();
+        for model in outcome.model_usage.0.values() {
+            usage += Usage {
+                input_tokens: model.input_tokens,
+                output_tokens: model.output_tokens,
+                cache_read_tokens: model.cache_read_input_tokens,
+                cache_write_tokens: model.cache_creation_input_tokens,
+                cost_usd: 0.0,
+            };
+        }
+        if outcome.model_usage.0.is_empty() {
+            let told = usage_of(outcome.usage.0);
+            usage = if told == Usage::default() { counted } else { told };
+        }
+        Some(Usage { cost_usd: outcome.total_cost_usd.0, ..usage })
+    }
+
+    fn context(&self, outcome: &Outcome, model: Option<&str>) -> Option<ContextFill> {
+        let models = &outcome.model_usage.0;
+        let own = model.and_then(|model| models.get(model));
+        let window = own.or_else(|| models.values().max_by_key(|model| model.context_window))?.context_window;
+        (self.fullest > 0 && window > 0).then_some(ContextFill { used: self.fullest, window })
+    }
+
+    fn problem(&self, outcome: &Outcome, tool_calls: u32, end: &End<'_>) -> Option<Problem> {
+        if outcome.is_error.0 || outcome.subtype.0.starts_with("error") {
+            let message = outcome.words();
+            return Some(Problem { trouble: self.trouble(outcome, &message, end), message });
+        }
+        let denied = outcome.permission_denials.0.len();
+        let trouble = if outcome.result.0.is_empty() {
+            Trouble::Empty
+        } else if outcome.stop_reason == Some(None) && outcome.model_usage.0.is_empty() {
+            // The model's answer stopped in the middle, and was taken for the whole.
+            Trouble::Truncated
+        } else if denied > 0 && u32::try_from(denied).is_ok_and(|denied| denied >= tool_calls) {
+            Trouble::PermissionDenied
+        } else {
+            return None;
+        };
+        Some(Problem::silent(trouble))
+    }
+
+    fn trouble(&self, outcome: &Outcome, message: &str, end: &End<'_>) -> Trouble {
+        if let Some(trouble) = outcome.own_reason() {
+            return trouble;
+        }
+        let words = said::in_complaint(message, end.now);
+        if let Some(limit) = self.limit.as_ref().filter(|limit| limit.reached())
+            && matches!(words, Some(Trouble::UsageLimit { .. }) | Some(Trouble::Overloaded) | None)
+        {
+            let told = match words {
+                Some(Trouble::UsageLimit { resets_at }) => resets_at,
+                _ => None,
+            };
+            return Trouble::UsageLimit { resets_at: limit.resets_at().or(told) };
+        }
+        if matches!(words, Some(Trouble::UsageLimit { .. } | Trouble::ContextFull | Trouble::SessionLost)) {
+            return words.unwrap_or(Trouble::Other);
+        }
+        match (error_word(&self.error), outcome.api_error_status.0) {
+            (Some(trouble), _) => trouble,
+            (None, Some(status)) => said::by_status(status).unwrap_or(Trouble::Other),
+            (None, None) => words.unwrap_or(Trouble::Other),
+        }
+    }
+}
+
+impl Outcome {
+    fn words(&self) -> String {
+        [self.result.0.clone(), self.errors.0.join("\n"), self.error.0.clone()]
+            .into_iter()
+            .find(|words| !words.is_empty())
+            .unwrap_or_default()
+    }
+
+    /// What its own codes say, where they are clear.
+    fn own_reason(&self) -> Option<Trouble> {
+        match (self.subtype.0.as_str(), self.terminal_reason.0.as_str()) {
+            ("error_max_turns" | "error_max_budget_usd", _) => Some(Trouble::OwnLimit),
+            (_, "aborted_streaming" | "aborted_tools") => Some(Trouble::Interrupted),
+            (_, "prompt_too_long" | "blocking_limit" | "rapid_refill_breaker") => Some(Trouble::ContextFull),
+            _ if self.stop_reason.as_ref().is_some_and(|reason| reason.as_deref() == Some("refusal")) => {
+                Some(Trouble::Refused)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Spoken {
+    fn say(&mut self, id: &str, text: &str) {
+        if self.id != id {
+            id.clone_into(&mut self.id);
+            self.text.clear();
+        }
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.text.push_str(text);
+    }
+}
+
+fn show_results(event: &User<'_>, events: &mut Vec<AgentEvent>) {
+    if event.parent_tool_use_id.0.is_some() {
+        return;
+    }
+    for result in event.message.content.0.iter().filter(|result| result.kind.0 == "tool_result") {
+        let text = result.content.map(shown).unwrap_or_default();
+        events.push(AgentEvent::ToolResult { text, is_error: result.is_error.0 });
+    }
+}
+
+fn retried(event: &System<'_>) -> Trouble {
+    match (error_word(&event.error.0), event.error_status.0) {
+        (Some(trouble), _) => trouble,
+        (None, Some(status)) => said::by_status(status).unwrap_or(Trouble::Other),
+        // No answer at all.
+        (None, None) => Trouble::Network,
+    }
+}
+
+/// Its word for a failed request. `server_error` stands for a broken connection too, and is left to
+/// status and text.
+fn error_word(word: &str) -> Option<Trouble> {
+    match word {
+        "authentication_failed" | "oauth_org_not_allowed" | "model_not_found" => {
+            Some(Trouble::Authentication)
+        }
+        "billing_error" => Some(Trouble::UsageLimit { resets_at: None }),
+        "rate_limit" | "overloaded" => Some(Trouble::Overloaded),
+        _ => None,
+    }
+}
+
+fn usage_of(tokens: Tokens) -> Usage {
+    Usage {
+        input_tokens: tokens.input_tokens,
+        output_tokens: tokens.output_tokens,
+        cache_read_tokens: tokens.cache_read_input_tokens,
+        cache_write_tokens: tokens.cache_creation_input_tokens,
+        cost_usd: 0.0,
+    }
+}

@@ -1,0 +1,220 @@
+//! The coding agents we know, and how people configure one.
+
+use std::path::{Path, PathBuf};
+
+use crate::tokens::Before;
+use crate::{
+    Abilities, Assignment, CommandText, Driver, Invocation, StreamParser, aider, amp, claude, codex, copilot,
+    gemini, opencode,
+};
+
+/// One configured agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentSpec {
+    /// As people call it.
+    pub name: String,
+    pub family: Family,
+    /// The family's own if missing.
+    pub program: Option<String>,
+    pub model: Option<String>,
+    /// Added to the driver's. What they say about permissions and sandbox replaces what it would.
+    pub args: Vec<String>,
+    /// Added to the driver's, and before it.
+    pub env: Vec<(String, String)>,
+    /// Our own sandbox is around it, so it needs none.
+    pub sandboxed: bool,
+}
+
+impl AgentSpec {
+    pub fn new(family: Family) -> Self {
+        Self {
+            name: family.name().to_owned(),
+            family,
+            program: None,
+            model: None,
+            args: Vec::new(),
+            env: Vec::new(),
+            sandboxed: false,
+        }
+    }
+
+    /// Whether the configured arguments have one of these flags.
+    pub(crate) fn says(&self, flags: &[&str]) -> bool {
+        let names = self.args.iter().map(|arg| arg.split_once('=').map_or(arg.as_str(), |(name, _)| name));
+        names.into_iter().any(|name| flags.contains(&name))
+    }
+}
+
+/// The makers' programs, told apart by the stream they print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Family {
+    Claude,
+    Codex,
+    Gemini,
+    Copilot,
+    Opencode,
+    Aider,
+    Amp,
+}
+
+impl Family {
+    pub const ALL: [Self; 7] =
+        [Self::Claude, Self::Codex, Self::Gemini, Self::Copilot, Self::Opencode, Self::Aider, Self::Amp];
+
+    pub fn name(self) -> &'static str {
+        self.profile().program
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|family| family.name() == name)
+    }
+
+    /// What it is called on the search path.
+    pub fn program(self) -> &'static str {
+        self.profile().program
+    }
+
+    /// What its driver can do.
+    pub fn abilities(self) -> Abilities {
+        self.profile().abilities
+    }
+
+    pub fn driver(spec: AgentSpec) -> Box<dyn Driver> {
+        Box::new(Cli { profile: spec.family.profile(), spec, before: Before::default() })
+    }
+
+    /// Whether somebody is logged in, as far as variables and files tell without asking anybody.
+    pub fn login(self, env: &dyn Fn(&str) -> Option<String>, home: &Path) -> Login {
+        let traces = &self.profile().login;
+        let set = |name: &&&str| env(name).is_some_and(|value| !value.is_empty());
+        if let Some(name) = traces.variables.iter().find(set) {
+            return Login::LoggedIn(format!("{name} is set"));
+        }
+        let moved = traces.dir_variable.and_then(env).filter(|dir| !dir.is_empty());
+        let dir = moved.map_or_else(|| home.join(traces.dir), PathBuf::from);
+        match traces.files.iter().map(|file| dir.join(file)).find(|file| file.is_file()) {
+            Some(file) => Login::LoggedIn(format!("{} is there", file.display())),
+            None if traces.elsewhere => Login::Unknown,
+            None => Login::NotLoggedIn(traces.hint.to_owned()),
+        }
+    }
+
+    fn profile(self) -> &'static Profile {
+        match self {
+            Self::Claude => &claude::PROFILE,
+            Self::Codex => &codex::PROFILE,
+            Self::Gemini => &gemini::PROFILE,
+            Self::Copilot => &copilot::PROFILE,
+            Self::Opencode => &opencode::PROFILE,
+            Self::Aider => &aider::PROFILE,
+            Self::Amp => &amp::PROFILE,
+        }
+    }
+}
+
+/// Whether somebody is logged in to an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Login {
+    /// And how that is known.
+    LoggedIn(String),
+    /// And what to do about it.
+    NotLoggedIn(String),
+    /// Only a call would tell.
+    Unknown,
+}
+
+/// All there is to know about a family.
+pub(crate) struct Profile {
+    /// Also the family's name.
+    pub(crate) program: &'static str,
+    pub(crate) start: fn(&AgentSpec, &Assignment<'_>) -> Start,
+    pub(crate) parser: fn(&Cli) -> Box<dyn StreamParser>,
+    pub(crate) abilities: Abilities,
+    pub(crate) own_paths: &'static [&'static str],
+    /// Variables that say where its own directories are instead.
+    pub(crate) path_variables: &'static [&'static str],
+    pub(crate) secrets: &'static [&'static str],
+    pub(crate) login: Traces,
+}
+
+/// How a family is started, without what is the same for all.
+#[derive(Default)]
+pub(crate) struct Start {
+    pub(crate) arguments: Vec<String>,
+    pub(crate) stdin: Option<String>,
+    pub(crate) env: Vec<(&'static str, &'static str)>,
+}
+
+/// Where a login leaves its traces.
+pub(crate) struct Traces {
+    pub(crate) variables: &'static [&'static str],
+    /// The variable that says where the directory is.
+    pub(crate) dir_variable: Option<&'static str>,
+    /// Below the home directory.
+    pub(crate) dir: &'static str,
+    pub(crate) files: &'static [&'static str],
+    /// It may be kept where we do not look, such as a keychain.
+    pub(crate) elsewhere: bool,
+    pub(crate) hint: &'static str,
+}
+
+/// The driver of one configured agent of any family.
+pub(crate) struct Cli {
+    profile: &'static Profile,
+    pub(crate) spec: AgentSpec,
+    pub(crate) before: Before,
+}
+
+impl Driver for Cli {
+    fn describe(&self) -> String {
+        let family = self.profile.program;
+        let called = if self.spec.name == family { String::new() } else { format!("{}: ", self.spec.name) };
+        let model = self.spec.model.as_ref().map_or(String::new(), |model| format!(" ({model})"));
+        format!("{called}{family}{model}")
+    }
+
+    fn invocation(&self, assignment: &Assignment<'_>) -> Invocation {
+        let start = (self.profile.start)(&self.spec, assignment);
+        let program = self.spec.program.clone().unwrap_or_else(|| self.profile.program.to_owned());
+        let env = start
+            .env
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .filter(|(name, _)| self.spec.env.iter().all(|(own, _)| own != name))
+            .chain(self.spec.env.iter().cloned());
+        Invocation {
+            command: CommandText::Program { program, arguments: start.arguments },
+            stdin: start.stdin.map(String::into_bytes),
+            env: env.collect(),
+        }
+    }
+
+    fn parser(&self) -> Box<dyn StreamParser> {
+        (self.profile.parser)(self)
+    }
+
+    fn abilities(&self) -> Abilities {
+        self.profile.abilities
+    }
+
+    fn own_paths(&self) -> Vec<PathBuf> {
+        let moved =
+            self.spec.env.iter().filter(|(name, _)| self.profile.path_variables.contains(&name.as_str()));
+        let own = self.profile.own_paths.iter().map(PathBuf::from);
+        own.chain(moved.map(|(_, path)| PathBuf::from(path))).collect()
+    }
+
+    fn secrets(&self) -> &[&str] {
+        self.profile.secrets
+    }
+}
+
+/// Adds a flag with its value.
+pub(crate) fn flag(arguments: &mut Vec<String>, name: &str, value: &str) {
+    arguments.extend([name.to_owned(), value.to_owned()]);
+}
+
+/// Words as arguments.
+pub(crate) fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}

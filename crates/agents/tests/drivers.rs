@@ -1,0 +1,154 @@
+//! How each family is started, and where it leaves its traces.
+
+use std::path::Path;
+
+use wiggum_agents::{AgentSpec, Assignment, CommandText, Family, Login, Session};
+
+fn spec(family: Family) -> AgentSpec {
+    AgentSpec::new(family)
+}
+
+/// The start as one line.
+fn line(spec: AgentSpec, session: Session<'_>) -> String {
+    let assignment = Assignment {
+        prompt: "do it",
+        prompt_file: Path::new("/state/prompt.md"),
+        wiggum: Path::new("wiggum"),
+        session,
+    };
+    let invocation = Family::driver(spec).invocation(&assignment);
+    let CommandText::Program { program, mut arguments } = invocation.command else {
+        panic!("agents are programs")
+    };
+    let prompt =
+        if arguments.iter().any(|word| word == "/state/prompt.md") { None } else { Some(b"do it".to_vec()) };
+    assert_eq!(invocation.stdin, prompt);
+    arguments.insert(0, program);
+    arguments.join(" ")
+}
+
+#[track_caller]
+fn check(family: Family, session: Session<'_>, expected: &str) {
+    assert_eq!(line(spec(family), session), expected);
+}
+
+const ID: &str = "5f1c7a52-3a3c-4d0e-9a53-0d6f1f1f2a99";
+
+#[test]
+fn a_fresh_start_is_unattended_and_tells_what_it_does() {
+    check(
+        Family::Claude,
+        Session::Fresh,
+        "claude -p --output-format stream-json --verbose --dangerously-skip-permissions",
+    );
+    check(
+        Family::Codex,
+        Session::Fresh,
+        "codex exec --json --skip-git-repo-check --sandbox workspace-write -",
+    );
+    check(Family::Gemini, Session::Fresh, "gemini --output-format stream-json --yolo");
+    check(Family::Copilot, Session::Fresh, "copilot --output-format json --no-ask-user --allow-all-tools");
+    check(Family::Opencode, Session::Fresh, "opencode run --format json --auto");
+    check(
+        Family::Aider,
+        Session::Fresh,
+        "aider --yes-always --no-stream --no-pretty --no-check-update --no-show-release-notes --no-detect-urls \
+         --no-auto-commits --no-dirty-commits --message-file /state/prompt.md",
+    );
+    check(Family::Amp, Session::Fresh, "amp --execute --stream-json --dangerously-allow-all");
+}
+
+#[test]
+fn sessions_are_named_and_continued_where_the_agent_can() {
+    let start = "claude -p --output-format stream-json --verbose --dangerously-skip-permissions";
+    check(Family::Claude, Session::Named(ID), &format!("{start} --session-id {ID}"));
+    check(Family::Claude, Session::Continued(ID), &format!("{start} --resume {ID}"));
+    let start = "codex exec --json --skip-git-repo-check --sandbox workspace-write";
+    check(Family::Codex, Session::Named(ID), &format!("{start} -"));
+    check(Family::Codex, Session::Continued(ID), &format!("{start} resume {ID} -"));
+    let start = "gemini --output-format stream-json --yolo";
+    check(Family::Gemini, Session::Named(ID), &format!("{start} --session-id {ID}"));
+    check(Family::Gemini, Session::Continued(ID), &format!("{start} --resume {ID}"));
+    let start = "copilot --output-format json --no-ask-user --allow-all-tools";
+    check(Family::Copilot, Session::Named(ID), &format!("{start} --session-id {ID}"));
+    check(Family::Copilot, Session::Continued(ID), &format!("{start} --resume={ID}"));
+    let start = "opencode run --format json --auto";
+    check(Family::Opencode, Session::Named(ID), start);
+    check(Family::Opencode, Session::Continued("ses_1"), &format!("{start} --session ses_1"));
+    let start = "--execute --stream-json --dangerously-allow-all";
+    check(Family::Amp, Session::Continued("T-1"), &format!("amp threads continue T-1 {start}"));
+}
+
+#[test]
+fn what_is_configured_counts() {
+    let mut claude = spec(Family::Claude);
+    claude.program = Some("/opt/claude".to_owned());
+    claude.model = Some("opus".to_owned());
+    claude.args = vec!["--permission-mode=acceptEdits".to_owned(), "--max-turns".to_owned(), "9".to_owned()];
+    assert_eq!(
+        line(claude.clone(), Session::Fresh),
+        "/opt/claude -p --output-format stream-json --verbose --model opus --permission-mode=acceptEdits \
+         --max-turns 9"
+    );
+    claude.name = "careful".to_owned();
+    assert_eq!(Family::driver(claude).describe(), "careful: claude (opus)");
+    assert_eq!(Family::driver(spec(Family::Codex)).describe(), "codex");
+}
+
+#[test]
+fn codex_needs_no_sandbox_within_ours_and_is_left_the_one_it_is_given() {
+    let sandboxed = AgentSpec { sandboxed: true, ..spec(Family::Codex) };
+    assert_eq!(
+        line(sandboxed, Session::Fresh),
+        "codex exec --json --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox -"
+    );
+    let args = vec!["--sandbox".to_owned(), "read-only".to_owned()];
+    let own = AgentSpec { args, sandboxed: true, ..spec(Family::Codex) };
+    assert_eq!(line(own, Session::Fresh), "codex exec --json --skip-git-repo-check --sandbox read-only -");
+}
+
+#[test]
+fn configured_variables_replace_the_drivers() {
+    let mut claude = spec(Family::Claude);
+    claude.env = vec![("CLAUDE_CODE_MAX_RETRIES".to_owned(), "9".to_owned())];
+    claude.env.push(("CLAUDE_CONFIG_DIR".to_owned(), "/elsewhere".to_owned()));
+    let driver = Family::driver(claude);
+    let assignment =
+        Assignment { prompt: "", prompt_file: Path::new(""), wiggum: Path::new(""), session: Session::Fresh };
+    let env = driver.invocation(&assignment).env;
+    let retries: Vec<&str> = env
+        .iter()
+        .filter(|(name, _)| name == "CLAUDE_CODE_MAX_RETRIES")
+        .map(|(_, value)| value.as_str())
+        .collect();
+    assert_eq!(retries, ["9"]);
+    assert!(driver.own_paths().iter().any(|path| path == Path::new("/elsewhere")));
+}
+
+#[test]
+fn families_are_found_by_their_names() {
+    for family in Family::ALL {
+        assert_eq!(Family::from_name(family.name()), Some(family));
+        let driver = Family::driver(spec(family));
+        assert!(!driver.own_paths().is_empty() && !driver.secrets().is_empty(), "{family:?}");
+    }
+    assert_eq!(Family::from_name("nonesuch"), None);
+}
+
+#[test]
+fn a_login_is_known_by_its_variable_or_file() {
+    let home = tempfile::tempdir().unwrap();
+    let none = |_: &str| None;
+    let codex = || Family::Codex.login(&none, home.path());
+    assert!(matches!(codex(), Login::NotLoggedIn(hint) if hint.contains("codex login")));
+    let key = |name: &str| (name == "CODEX_API_KEY").then(|| "k".to_owned());
+    assert_eq!(Family::Codex.login(&key, home.path()), Login::LoggedIn("CODEX_API_KEY is set".to_owned()));
+    let empty = |name: &str| (name == "CODEX_API_KEY").then(String::new);
+    assert!(matches!(Family::Codex.login(&empty, home.path()), Login::NotLoggedIn(_)));
+    std::fs::create_dir(home.path().join(".codex")).unwrap();
+    std::fs::write(home.path().join(".codex/auth.json"), "{}").unwrap();
+    assert!(matches!(codex(), Login::LoggedIn(how) if how.ends_with(".codex/auth.json is there")));
+    let moved = |name: &str| (name == "CODEX_HOME").then(|| "/nowhere".to_owned());
+    assert!(matches!(Family::Codex.login(&moved, home.path()), Login::NotLoggedIn(_)));
+    assert_eq!(Family::Copilot.login(&none, home.path()), Login::Unknown);
+}
