@@ -145,6 +145,10 @@ fn words_that_only_mention_the_promise_do_not_count() {
         sandbox.begin("/ralph-loop make it");
         sandbox.stop(message).blocks(&["make it"]);
     }
+    let sandbox = Sandbox::new();
+    let asked = "Finish with this line:\n<promise>DONE</promise>";
+    sandbox.begin(&format!("/ralph-loop make it\n{asked}"));
+    sandbox.stop(asked).blocks(&["make it"]);
     for message in ["TASK_COMPLETE", "All of it works.\n\n**TASK_COMPLETE**", "<promise>complete</promise>"] {
         let sandbox = Sandbox::new();
         sandbox.begin("/ralph-loop make it");
@@ -239,6 +243,16 @@ fn three_iterations_without_a_change_are_enough() {
     sandbox.stop("f").blocks(&[]);
     sandbox.stop("g").lets_go(&["nothing in the repository changed for 3 iterations"]);
     assert_eq!(sandbox.session()["ended"]["reason"], "no_progress");
+}
+
+#[test]
+fn an_agent_that_waits_for_its_own_background_work_is_not_stuck() {
+    let sandbox = Sandbox::new();
+    sandbox.begin("/ralph-loop make it");
+    for n in 2..10 {
+        let stop = json!({ "last_assistant_message": "Waiting.", "background_tasks": [{ "id": "b1" }] });
+        sandbox.hook("stop", stop).blocks(&[&format!("Iteration {n}/10")]);
+    }
 }
 
 #[test]
@@ -340,6 +354,11 @@ fn whatever_is_wrong_on_our_side_lets_it_stop() {
         sandbox.hook_raw("stop", input).lets_go(&["not in force"]);
     }
     sandbox.hook("no-such-hook", json!({})).lets_go(&["there is no hook `no-such-hook`"]);
+    for arguments in [&["hook"][..], &["hook", "no", "such", "--thing"]] {
+        // The exit code of usage errors would send an agent back.
+        sandbox.wiggum(arguments).exits(0).says("there is no hook");
+    }
+    sandbox.wiggum(&["hook", "--help"]).exits(0).says("Usage: wiggum hook");
     sandbox.stop("x").blocks(&["make it"]);
 }
 
@@ -507,7 +526,7 @@ fn a_usage_limit_or_a_question_costs_no_iteration() {
         ["Claude AI usage limit reached|1794729540", "You've hit your session limit · resets 7:35am (UTC)"]
     {
         for _ in 0..12 {
-            sandbox.stop(message).lets_go(&["usage limit", "costs no iteration"]);
+            sandbox.stop(message).lets_go(&["usage limit until ", "costs no iteration"]);
         }
     }
     let question = "<escalate type=\"deviation\">\n<summary>Drop the old table?</summary>\n\

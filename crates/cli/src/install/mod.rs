@@ -179,6 +179,9 @@ fn prune(value: &mut serde_json::Value) {
 /// An agent ends a hook that takes longer; ours answers before.
 const MARGIN: u32 = 60;
 
+/// Nobody waits longer at the end; Codex complains about more.
+const LAST_MOMENT: u32 = 3;
+
 fn hooks(program: &str) -> Vec<Hook> {
     let hook = |event, name: &str, timeout| Hook {
         event,
@@ -189,7 +192,7 @@ fn hooks(program: &str) -> Vec<Hook> {
     vec![
         hook("UserPromptSubmit", "user-prompt-submit", MARGIN),
         hook("Stop", "stop", checks.saturating_add(MARGIN)),
-        hook("SessionEnd", "session-end", MARGIN),
+        hook("SessionEnd", "session-end", LAST_MOMENT),
     ]
 }
 

@@ -14,10 +14,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{Timestamp, Zoned};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use wiggum_core::event::EndReason;
+use wiggum_core::event::{EndReason, Trouble};
 use wiggum_engine::error::chain;
 
 use super::judge::{self, Stop, Verdict};
@@ -43,6 +43,8 @@ struct Asked {
     turn_id: Option<Value>,
     last_assistant_message: Option<String>,
     prompt: Option<String>,
+    /// What the agent left running and will be told the end of.
+    background_tasks: Option<Vec<Value>>,
 }
 
 enum Answer {
@@ -225,7 +227,9 @@ fn stop(asked: &Asked, id: &SessionId, watchdog: &Watchdog) -> Result<Answer, Pr
     let used_tools = transcript
         .is_some_and(|mut transcript| transcript.used_tools_since(session.seen.transcript).unwrap_or(false));
     let before = Mark::of(&place.workspace);
-    let progress = session.seen.mark.is_none_or(|earlier| before.moved_since(earlier, used_tools));
+    let waits = asked.background_tasks.as_ref().is_some_and(|tasks| !tasks.is_empty());
+    let moved = session.seen.mark.is_none_or(|earlier| before.moved_since(earlier, used_tools));
+    let progress = moved || waits;
     if !session.verify.is_empty() {
         watchdog.extend(checks::BUDGET + PATIENCE);
     }
@@ -233,7 +237,8 @@ fn stop(asked: &Asked, id: &SessionId, watchdog: &Watchdog) -> Result<Answer, Pr
     if place.is_cancelled() {
         return farewell(&place, &mut place.load().map_err(words)?, now);
     }
-    let seen = Stop { message: &message, used_tools, progress, checked, cap: cap(session.agent) };
+    let trouble = trouble(&message);
+    let seen = Stop { message: &message, trouble, used_tools, progress, checked, cap: cap(session.agent) };
     let mut verdict = judge::judge(&mut session, &seen, now);
     // Checks change files too, and that is no progress of the agent's.
     session.seen.mark = Some(if session.verify.is_empty() { before } else { Mark::of(&place.workspace) });
@@ -285,6 +290,14 @@ fn message(asked: &Asked, transcript: Option<&mut Transcript>) -> String {
     let told = asked.last_assistant_message.clone().filter(|message| !message.trim().is_empty());
     let read = || transcript?.last_message().ok()?;
     told.or_else(read).unwrap_or_default()
+}
+
+/// Agents give a usage limit and the like as their message. A longer one is about limits, not stopped
+/// by one.
+fn trouble(message: &str) -> Option<Trouble> {
+    let message = message.trim();
+    let alone = message.len() < 300 && !message.contains('\n');
+    alone.then(|| wiggum_agents::trouble_in_line(message, Zoned::now)).flatten()
 }
 
 fn hash(message: &str) -> u64 {

@@ -4,7 +4,7 @@
 //! agent go. "All tests passing" and the like support a promise; alone they complete nothing.
 
 use jiff::Timestamp;
-use wiggum_core::event::{EndReason, Exit};
+use wiggum_core::event::{EndReason, Exit, Trouble};
 use wiggum_core::ids::TaskId;
 use wiggum_core::signal::{ClaimReader, DEFAULT_PROMISES, failure_from, read_escalations};
 use wiggum_core::text::{clip, fold_whitespace, is_telling, trim_output};
@@ -15,6 +15,8 @@ use super::state::Session;
 #[derive(Debug)]
 pub(crate) struct Stop<'a> {
     pub(crate) message: &'a str,
+    /// The message is only about what keeps the agent from working.
+    pub(crate) trouble: Option<Trouble>,
     pub(crate) used_tools: bool,
     pub(crate) progress: bool,
     pub(crate) checked: Checked,
@@ -56,7 +58,7 @@ const READY_TIMES: u32 = 2;
 pub(crate) fn judge(session: &mut Session, stop: &Stop<'_>, now: Timestamp) -> Verdict {
     session.updated_at = now;
     session.last = last_action(stop.message);
-    if let Some(why) = waits_for_person(session, stop.message) {
+    if let Some(why) = waits(session, stop) {
         session.working = false;
         return Verdict::Release { note: why };
     }
@@ -85,24 +87,14 @@ fn release(session: &mut Session, reason: EndReason, detail: String, now: Timest
 }
 
 /// Neither costs an iteration, and the loop goes on with the user's next words.
-fn waits_for_person(session: &Session, message: &str) -> Option<String> {
-    if is_usage_limit(message) {
-        let text = fold_whitespace(message);
-        return Some(format!("wiggum: a usage limit stopped the agent, which costs no iteration: {text}"));
+fn waits(session: &Session, stop: &Stop<'_>) -> Option<String> {
+    if let Some(trouble) = &stop.trouble {
+        let words = fold_whitespace(stop.message);
+        return Some(format!("wiggum: the agent cannot work, which costs no iteration: {trouble}: {words}"));
     }
-    let question = read_escalations(message, &session.prompt).into_iter().next()?;
+    let question = read_escalations(stop.message, &session.prompt).into_iter().next()?;
     let summary = clip(&fold_whitespace(&question.summary), 200).into_owned();
     Some(format!("wiggum: the agent asks you, and the loop waits for your answer: {summary}"))
-}
-
-/// An agent's own words for it; anything longer is about limits, not stopped by one.
-fn is_usage_limit(message: &str) -> bool {
-    let message = message.trim().replace('’', "'").to_lowercase();
-    message.len() < 300
-        && !message.contains('\n')
-        && (message.starts_with("claude ai usage limit reached")
-            || message.starts_with("you've hit your") && message.contains("limit")
-            || message.starts_with("api error: request rejected (429)"))
 }
 
 fn count(session: &mut Session, stop: &Stop<'_>) {

@@ -43,6 +43,12 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
         arguments: "",
         action: Action::Show(&["status"]),
     },
+    SlashCommand {
+        name: "token-status",
+        description: "Show the tokens and the cost of the loops of this project",
+        arguments: "",
+        action: Action::Show(&["tokens"]),
+    },
 ];
 
 /// The command that a prompt calls, and what follows its name.
@@ -204,7 +210,20 @@ fn joined(text: &str, words: &[&Word<'_>]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+    use crate::args::Cli;
+
+    #[test]
+    fn what_is_shown_is_a_command_of_ours() {
+        for command in COMMANDS {
+            if let Action::Show(arguments) = command.action {
+                let line = std::iter::once(&"wiggum").chain(arguments);
+                Cli::try_parse_from(line).unwrap_or_else(|error| panic!("/{}: {error}", command.name));
+            }
+        }
+    }
 
     #[test]
     fn commands_are_called_by_their_whole_name() {
