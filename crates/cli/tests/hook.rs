@@ -502,6 +502,29 @@ fn the_cap_of_claude_code_is_never_hit_silently() {
 }
 
 #[test]
+fn a_session_started_from_outside_learns_whose_it_is() {
+    let mut sandbox = Sandbox::new();
+    sandbox.wiggum(&["session", "start", "--session", ID, "--prompt", "x", "--no-progress", "0"]).exits(0);
+    sandbox.env("CLAUDECODE", "1");
+    sandbox.env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "1");
+    sandbox.stop("a").blocks(&[]);
+    sandbox.stop("a").lets_go(&["claude lets itself be sent back 1 times"]);
+}
+
+#[test]
+fn what_nobody_touched_for_long_is_forgotten() {
+    let sandbox = Sandbox::new();
+    sandbox.begin("/ralph-loop make it");
+    let old = sandbox.root.join(".wiggum/sessions/old.json");
+    fs::copy(sandbox.state_file(), &old).unwrap();
+    let month = std::time::Duration::from_secs(31 * 24 * 3600);
+    let file = fs::File::options().write(true).open(&old).unwrap();
+    file.set_modified(fs::metadata(&old).unwrap().modified().unwrap() - month).unwrap();
+    sandbox.begin("/ralph-loop make it");
+    assert!(!old.exists() && sandbox.state_file().exists());
+}
+
+#[test]
 fn codex_has_no_cap_but_our_limit() {
     let sandbox = Sandbox::new();
     sandbox
@@ -589,6 +612,12 @@ fn the_status_has_a_block_per_agent() {
     sandbox.hook("session-end", json!({})).is_silent();
     sandbox.wiggum(&["session", "status"]).exits(0).says(&format!("{ID} - READY"));
     sandbox.prompt_hook("/ralph-status").blocks(&["iteration 2/5", "second"]);
+    let state = fs::read_to_string(sandbox.state_file()).unwrap();
+    let updated = sandbox.session()["updated_at"].as_str().unwrap().to_owned();
+    fs::write(sandbox.state_file(), state.replace(&updated, "2026-01-02T03:04:05Z")).unwrap();
+    sandbox.wiggum(&["status"]).exits(0).never_says(ID).says("second");
+    sandbox.wiggum(&["session", "status"]).exits(0).says(ID);
+
     fs::write(sandbox.state_file(), "{").unwrap();
     sandbox.wiggum(&["status"]).exits(0).says("broken:").says("second - READY");
 }

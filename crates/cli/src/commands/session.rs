@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use wiggum_engine::error::chain;
 
@@ -113,6 +113,17 @@ fn status(args: &OutputArgs) -> Result<ExitCode, Failure> {
     }
     Ok(term::print(&blocks(&sessions, Timestamp::now(), Style::for_stdout()).join("\n")))
 }
+
+/// The sessions of the last day: an agent that was killed never says so, and who asks what goes on is
+/// not interested in last week's.
+pub(crate) fn recent(workspace: &Path, now: Timestamp) -> Vec<Result<Session, SessionError>> {
+    let recent = |session: &Session| now.duration_since(session.updated_at) < DAY;
+    let mut sessions = state::all(workspace);
+    sessions.retain(|session| session.as_ref().map_or(true, recent));
+    sessions
+}
+
+const DAY: SignedDuration = SignedDuration::from_hours(24);
 
 /// A session as other programs see it.
 #[derive(Serialize)]

@@ -13,7 +13,6 @@ use crate::commands::loops::{self, Engine, Loops};
 use crate::commands::{no_loops, print_json, session};
 use crate::failure::Failure;
 use crate::narrate::elapsed;
-use crate::session::state;
 use crate::term::{self, Style};
 
 /// Cells of the progress bar.
@@ -45,7 +44,8 @@ enum Shown<'a> {
 
 pub(crate) fn status(args: &OutputArgs) -> Result<ExitCode, Failure> {
     let workspace = loops::workspace()?;
-    let sessions = state::all(&workspace);
+    let now = Timestamp::now();
+    let sessions = session::recent(&workspace, now);
     let seen = match Loops::of(&workspace)? {
         Some(loops) => all(&loops)?,
         None => Vec::new(),
@@ -57,7 +57,7 @@ pub(crate) fn status(args: &OutputArgs) -> Result<ExitCode, Failure> {
     if seen.is_empty() && sessions.is_empty() {
         return no_loops(false);
     }
-    let (now, style) = (Timestamp::now(), Style::for_stdout());
+    let style = Style::for_stdout();
     let mut blocks: Vec<String> = seen.iter().map(|seen| block(seen, now, style)).collect();
     blocks.extend(session::blocks(&sessions, now, style));
     Ok(term::print(&blocks.join("\n")))

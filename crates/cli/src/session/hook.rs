@@ -214,6 +214,10 @@ fn stop(asked: &Asked, id: &SessionId, watchdog: &Watchdog) -> Result<Answer, Pr
     if session.ended.is_some() {
         return farewell(&place, &mut session, now);
     }
+    if session.agent == Agent::Other {
+        // Started from outside, where it is not known whose session it is.
+        session.agent = asked.agent();
+    }
     let mut transcript = asked.transcript_path.as_deref().and_then(|path| Transcript::open(path).ok());
     let length = transcript.as_ref().map_or(0, |transcript| transcript.length);
     let message = message(asked, transcript.as_mut());

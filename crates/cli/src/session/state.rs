@@ -6,6 +6,7 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,9 @@ use wiggum_workspace::paths::{FileLock, write_whole};
 
 /// Written into every file; another number means another program wrote it.
 const VERSION: u32 = 1;
+
+/// Nobody resumes a session after so long.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Session {
@@ -262,9 +266,21 @@ impl Place {
             // A state directory that git shows is untidy, and no reason not to work.
             drop(Git::new(&self.workspace, None).exclude_state_dir());
         }
+        self.forget_old();
         let _lock = self.lock()?;
         drop(fs::remove_file(self.cancel_file()));
         self.save(session)
+    }
+
+    /// Removes what sessions left that nobody has touched for long.
+    fn forget_old(&self) {
+        let old = |entry: &fs::DirEntry| {
+            let age = entry.metadata().and_then(|metadata| metadata.modified()).map(|time| time.elapsed());
+            matches!(age, Ok(Ok(age)) if age > FORGOTTEN_AFTER)
+        };
+        for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten().filter(old) {
+            drop(fs::remove_file(entry.path()));
+        }
     }
 
     /// Cancels without waiting for the lock: a check that runs for minutes must not be in the way.
