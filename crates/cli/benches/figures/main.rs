@@ -26,11 +26,12 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 type Measure = fn(&mut Table) -> Outcome<()>;
 
-const FIGURES: [(&str, Measure); 7] = [
+const FIGURES: [(&str, Measure); 8] = [
     ("iteration", iteration::wall),
     ("memory", iteration::memory),
     ("trace", trace::measure),
     ("version", start::version),
+    ("hook", start::hook),
     ("status", start::status),
     ("fold", fold::fold),
     ("schedule", fold::schedule),
