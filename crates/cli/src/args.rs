@@ -48,6 +48,9 @@ pub(crate) enum Command {
     Skip(TaskArgs),
     /// Try a task again, with its attempts counted anew
     Retry(TaskArgs),
+    /// Say something to the agent at work; what cannot reach it is guidance for its next attempt
+    #[command(after_help = "Example:\n  wiggum nudge \"the tests are slow: run only those of this crate\"")]
+    Nudge(NudgeArgs),
     /// The questions that wait for a person
     Inbox(InboxArgs),
     /// Answer a question of the inbox
@@ -229,6 +232,14 @@ pub(crate) struct TaskArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct InboxArgs {
+    #[command(flatten)]
+    pub(crate) of: LoopArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NudgeArgs {
+    /// What to say
+    pub(crate) text: String,
     #[command(flatten)]
     pub(crate) of: LoopArgs,
 }

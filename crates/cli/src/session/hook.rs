@@ -54,6 +54,8 @@ enum Answer {
     Note(String),
     /// Sent back, or for a prompt: not passed on to the agent.
     Block { reason: String, note: Option<String> },
+    /// Something for the agent to know, after a tool call.
+    Nudge { context: String },
     /// Let the prompt through, with something for the agent to know.
     Context { context: String, note: String },
 }
@@ -88,6 +90,9 @@ fn say(answer: &Answer) {
         Answer::Block { reason, note: Some(note) } => {
             json!({ "decision": "block", "reason": reason, "systemMessage": note })
         }
+        Answer::Nudge { context } => json!({
+            "hookSpecificOutput": { "hookEventName": "PostToolUse", "additionalContext": context },
+        }),
         Answer::Context { context, note } => json!({
             "systemMessage": note,
             "hookSpecificOutput": { "hookEventName": "UserPromptSubmit", "additionalContext": context },
@@ -140,9 +145,10 @@ fn answer(name: &str, watchdog: &Watchdog) -> Result<Answer, Problem> {
         "stop" => stop,
         "user-prompt-submit" => prompt_submitted,
         "session-end" => session_ended,
+        "nudge" => return Ok(nudge()),
         _ => {
             return Err(format!(
-                "there is no hook `{name}`; there are stop, user-prompt-submit and session-end"
+                "there is no hook `{name}`; there are stop, user-prompt-submit, session-end and nudge"
             ));
         }
     };
@@ -154,6 +160,13 @@ fn answer(name: &str, watchdog: &Watchdog) -> Result<Answer, Problem> {
     let Some(id) = &asked.session_id else { return Err("the hook was given no session id".to_owned()) };
     let id = SessionId::parse(id).map_err(|error| chain(&error))?;
     call(&asked, &id, watchdog)
+}
+
+/// What somebody wants to say to the agent of a loop, after one of its tool calls.
+fn nudge() -> Answer {
+    let Some(prefix) = std::env::var_os(wiggum_engine::nudge::VARIABLE) else { return Answer::Silence };
+    let said = wiggum_engine::nudge::take(Path::new(&prefix));
+    if said.is_empty() { Answer::Silence } else { Answer::Nudge { context: said.join("\n\n") } }
 }
 
 /// More than any message; a larger question is not one.
