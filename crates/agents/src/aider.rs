@@ -30,8 +30,6 @@ pub(crate) const PROFILE: Profile = Profile {
         "MISTRAL_*",
         "XAI_*",
         "COHERE_*",
-        "AZURE_*",
-        "AWS_*",
         "OLLAMA_*",
     ],
     login: Traces {
