@@ -222,7 +222,7 @@ fn a_wrong_key_ends_the_run_at_once() {
     let wrong = Turn::fails(HttpError::new(401, "invalid x-api-key")).forever();
     let Some(stage) = Stage::new(Agent::Claude, [wrong]) else { return };
     let stage = stage.settings("");
-    stage.run(&[]).exits(6).says("invalid x-api-key");
+    stage.run(&[]).exits(6).says("claude cannot work: not logged in, or not permitted (person_needed)");
     assert_eq!(stage.troubles(), [Some(Trouble::Authentication)]);
     // Not the ten times it would try by itself.
     assert!(stage.stub.asked().len() <= 3, "{}", stage.stub.asked().len());
