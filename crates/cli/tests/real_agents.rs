@@ -5,6 +5,8 @@
 
 mod support;
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 use support::{Run, Sandbox, Started};
 use wiggum_core::event::{AgentFacts, Event, Trouble, Usage as Tokens};
@@ -139,7 +141,7 @@ fn success(agent: Agent) -> Option<Stage> {
 #[test]
 fn claude_does_a_task() {
     let Some(stage) = success(Agent::Claude) else { return };
-    let usage = stage.usage()[0].clone().unwrap();
+    let usage = stage.usage()[0].unwrap();
     assert_eq!(
         (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens),
         (2000, 100, 1600),
@@ -151,7 +153,7 @@ fn claude_does_a_task() {
 #[test]
 fn codex_does_a_task() {
     let Some(stage) = success(Agent::Codex) else { return };
-    let usage = stage.usage()[0].clone().unwrap();
+    let usage = stage.usage()[0].unwrap();
     assert_eq!((usage.output_tokens, usage.cache_read_tokens), (100, 1600), "{usage:?}");
 }
 
@@ -309,4 +311,51 @@ fn what_an_agent_leaves_running_is_ended() {
         _ => None,
     });
     assert_eq!(ended, Some(1));
+}
+
+/// Kills wiggum while a tool of the agent runs; the next run ends what it left and finishes the work.
+fn killed(agent: Agent) {
+    let busy = shell(agent, "echo > ../ready; sleep 1000");
+    let Some(stage) = Stage::new(agent, after(agent, busy)) else { return };
+    let stage = stage.settings("");
+    stage.sandbox.make_pipe("ready");
+    let started = stage.start(&[]);
+    stage.sandbox.wait_ready();
+    started.kill();
+    assert_ne!(stage.sandbox.processes(), [""; 0], "nothing was left to be ended");
+    stage.run_done();
+}
+
+#[test]
+fn what_claude_left_when_wiggum_was_killed_is_ended() {
+    killed(Agent::Claude);
+}
+
+#[test]
+fn what_codex_left_when_wiggum_was_killed_is_ended() {
+    killed(Agent::Codex);
+}
+
+#[test]
+fn a_session_is_gone_on_with_over_iterations() {
+    let agent = Agent::Claude;
+    let unfinished = Turn::says("I have only looked around.");
+    let Some(stage) = Stage::new(agent, after(agent, unfinished)) else { return };
+    let stage = stage.settings("continue = true").run_done();
+    let asked = stage.stub.asked();
+    let sessions: BTreeSet<_> = asked.iter().map(|asked| asked.request.session.as_str()).collect();
+    assert_eq!(sessions.len(), 1, "{sessions:?}");
+    // It remembers what it was told first, and what it said.
+    let remembered = asked.last().unwrap().request.user.iter().filter(|said| said.contains("Do A")).count();
+    assert_eq!(remembered, 2);
+}
+
+#[test]
+fn an_agent_gets_its_own_key_and_no_other() {
+    let agent = Agent::Claude;
+    let show = shell(agent, "printf '%s %s' ${OPENAI_API_KEY:-none} ${ANTHROPIC_API_KEY:+some} > ../keys");
+    let Some(mut stage) = Stage::new(agent, after(agent, show)) else { return };
+    stage.sandbox.env("OPENAI_API_KEY", "sk-stub");
+    let stage = stage.settings("").run_done();
+    assert_eq!(stage.sandbox.note("keys"), "none some");
 }
