@@ -100,8 +100,10 @@ struct User<'a> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Results<'a> {
+    /// Anything else, such as the prompt, is nothing to show. Most of a stream's bytes are here, so
+    /// they are gone through once only.
     #[serde(borrow)]
-    content: Loose<Vec<ToolResult<'a>>>,
+    content: Vec<ToolResult<'a>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -404,7 +406,7 @@ fn show_results(event: &User<'_>, events: &mut Vec<AgentEvent>) {
     if event.parent_tool_use_id.0.is_some() {
         return;
     }
-    for result in event.message.content.0.iter().filter(|result| result.kind.0 == "tool_result") {
+    for result in event.message.content.iter().filter(|result| result.kind.0 == "tool_result") {
         let text = result.content.map(shown).unwrap_or_default();
         events.push(AgentEvent::ToolResult { text, is_error: result.is_error.0 });
     }

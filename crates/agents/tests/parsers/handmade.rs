@@ -162,18 +162,26 @@ fn amp_speaks_as_claude_does() {
 
 #[test]
 fn long_results_of_tools_are_shown_by_their_beginning() {
-    let long = "é\\n\\\"".repeat(5000);
-    let line = format!(
-        r#"{{"type":"user","message":{{"role":"user","content":[{{"type":"tool_result","content":"{long}","is_error":true}},{{"type":"tool_result","content":[{{"type":"text","text":"short"}},{{"type":"image","source":{{}}}}]}}]}}}}"#
-    );
-    let (events, _) = read(Family::Claude, &[&line], 0);
-    let [
-        AgentEvent::ToolResult { text, is_error: true },
-        AgentEvent::ToolResult { text: short, is_error: false },
-    ] = &*events
-    else {
-        panic!("{events:?}")
+    let shown = |content: &str| {
+        let line = format!(
+            r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","content":{content},"is_error":true}}]}}}}"#
+        );
+        match &*read(Family::Claude, &[&line], 0).0 {
+            [AgentEvent::ToolResult { text, is_error: true }] => text.clone(),
+            events => panic!("{events:?}"),
+        }
     };
-    assert!(text.starts_with("é\n\"é\n\"") && text.ends_with('…') && text.chars().count() == 1001, "{text}");
-    assert_eq!(short, "short");
+    // Wherever the cut falls, no escape is broken.
+    for (escaped, plain) in [("é\\n\\\"", "é\n\""), ("\\ud83d\\ude00", "😀"), ("x", "x")] {
+        for shift in 0..12 {
+            let text = shown(&format!("\"{}{}\"", "-".repeat(shift), escaped.repeat(5000)));
+            let expected = "-".repeat(shift) + &plain.repeat(5000);
+            let head = text.strip_suffix('…').unwrap();
+            assert!(expected.starts_with(head) && (150..=1000).contains(&head.chars().count()), "{text}");
+        }
+    }
+    assert_eq!(shown(r#""whole""#), "whole");
+    let pieces =
+        r#"[{"type":"text","text":"one"},{"type":"image","source":{}},{"type":"text","text":"two"}]"#;
+    assert_eq!(shown(pieces), "one\ntwo");
 }
