@@ -79,6 +79,7 @@ fn endings() -> Vec<Case> {
             .with_arguments(&bold(&["--max-budget-usd", "1"])),
         case("permission_denied", [bash("touch a.txt"), done()]).with_arguments(&PLAIN),
         case("truncated_stream", [Turn::says("half an answer, and no end").cut(Cut::End)]),
+        case("truncated_later", [bash("date"), Turn::says("half an answer, and no end").cut(Cut::End)]),
         case("refusal", [Turn::says("I will not.").stops_for("refusal")]),
         case("max_tokens", [Turn::says("first half").stops_for("max_tokens"), done()]),
         case("empty_result", [Turn::says("I think I am done").forever()]).file(".claude/settings.json", hook),
