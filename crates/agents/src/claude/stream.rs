@@ -12,9 +12,6 @@ use crate::json::{End, Loose, Reader, decode, detail, kind, shown};
 use crate::tokens::ByMessage;
 use crate::{AgentEvent, Finished, Problem, said};
 
-/// Messages that the program writes itself, in the model's place.
-const SYNTHETIC: &str = "<synthetic>";
-
 #[derive(Default)]
 pub(crate) struct ClaudeStream {
     facts: AgentFacts,
@@ -62,8 +59,6 @@ struct Assistant<'a> {
 #[serde(default)]
 struct Message<'a> {
     id: Loose<String>,
-    #[serde(borrow)]
-    model: Loose<Cow<'a, str>>,
     #[serde(borrow)]
     content: Loose<Vec<Block<'a>>>,
     usage: Loose<Tokens>,
@@ -238,15 +233,13 @@ impl ClaudeStream {
     fn assistant(&mut self, event: Assistant<'_>, events: &mut Vec<AgentEvent>) {
         let (message, main) = (event.message, event.parent_tool_use_id.0.is_none());
         self.error = event.error.0;
-        if message.model.0 != SYNTHETIC {
-            let usage = usage_of(message.usage.0);
-            if self.tokens.note(&message.id.0, usage) {
-                events.push(AgentEvent::Usage(self.tokens.total()));
-            }
-            if main {
-                let cached = usage.cache_read_tokens.saturating_add(usage.cache_write_tokens);
-                self.fullest = self.fullest.max(usage.input_tokens.saturating_add(cached));
-            }
+        let usage = usage_of(message.usage.0);
+        if self.tokens.note(&message.id.0, usage) {
+            events.push(AgentEvent::Usage(self.tokens.total()));
+        }
+        if main {
+            let cached = usage.cache_read_tokens.saturating_add(usage.cache_write_tokens);
+            self.fullest = self.fullest.max(usage.input_tokens.saturating_add(cached));
         }
         for block in message.content.0 {
             match &*block.kind.0 {

@@ -75,6 +75,42 @@ fn what_a_sub_agent_says_is_not_the_message() {
 }
 
 #[test]
+fn the_context_is_that_of_the_model_it_was_started_with() {
+    let init = r#"{"type":"system","subtype":"init","session_id":"s","model":"small"}"#;
+    let message = r#"{"type":"assistant","message":{"id":"c","content":[],"usage":{"input_tokens":70}}}"#;
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"x","modelUsage":{"small":{"contextWindow":100},"large":{"contextWindow":1000}}}"#;
+    let (_, finished) = read(Family::Claude, &[init, message, result], 0);
+    assert_eq!(finished.facts.context, Some(ContextFill { used: 70, window: 100 }));
+}
+
+#[test]
+fn a_request_that_was_tried_again_with_success_is_no_failure() {
+    check(
+        Family::Copilot,
+        &[
+            r#"{"type":"session.error","data":{"errorType":"query","message":"500 Internal error","statusCode":500}}"#,
+            r#"{"type":"assistant.message","data":{"content":"fine","toolRequests":[]}}"#,
+            r#"{"type":"result","sessionId":"s","exitCode":0}"#,
+        ],
+        0,
+        "ok: fine",
+    );
+    check(
+        Family::Aider,
+        &[
+            "Repo-map: using 1024 tokens, auto refresh",
+            "litellm.InternalServerError: InternalServerError: OpenAIException - Internal error",
+            "The API provider's servers are down or overloaded.",
+            "Retrying in 0.2 seconds...",
+            "fine",
+            "Tokens: 2.4k sent, 40 received.",
+        ],
+        0,
+        "ok: fine",
+    );
+}
+
+#[test]
 fn a_killed_agents_tokens_count_once_per_message() {
     let block = |id: &str, output: u64| {
         format!(
@@ -136,6 +172,7 @@ fn an_empty_word_at_the_end_takes_nothing_back() {
     let failed = r#"{"type":"result","subtype":"success","is_error":true,"result":"API Error: 529 x"}"#;
     check(Family::Claude, &[said, empty], 0, "ok: fine");
     check(Family::Claude, &[empty], 0, "it finished without a word");
+    check(Family::Claude, &[failed, empty], 0, "it finished without a word");
     check(Family::Claude, &[said, failed], 1, "the provider is overloaded: API Error: 529 x");
 }
 
