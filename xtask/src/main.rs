@@ -5,6 +5,7 @@
 //! seconds on a fresh machine.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "telling people what it does is its purpose")]
 
+mod agents;
 mod licences;
 mod metadata;
 mod steps;
@@ -25,6 +26,7 @@ Usage: cargo xtask <COMMAND>
 Commands:
   test    Everything that must hold before a change goes in; installs what the tests need
   lint    Formatting, clippy, documentation, licences and tracked files, without running tests
+  agents  Installs the real coding agents that tests run, below target/
   bench   Measures the release build against a floor done by hand (docs/performance.md)
   soak    The full crash sweep: kills the engine at every point of a run (takes long)
 
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
     let result = match arguments.first().map(String::as_str) {
         Some("test") if rest.is_empty() => test(),
         Some("lint") if rest.is_empty() => lint(),
+        Some("agents") if rest.is_empty() => agents(),
         Some("bench") => bench(&rest),
         Some("soak") => soak(&rest),
         Some("help" | "--help" | "-h") => {
@@ -69,10 +72,17 @@ fn main() -> ExitCode {
 fn test() -> Result<String, Failed> {
     let mut steps = Steps::new("test");
     steps.step("tools", tools::install)?;
+    steps.step("agents", agents::install)?;
     lint_steps(&mut steps)?;
     // Documentation tests are part of this; so are the arrows between crates and the comparison of
     // generated files.
     steps.counted("tests", cargo(["test", "--workspace", "--no-fail-fast"]))?;
+    Ok(steps.summary())
+}
+
+fn agents() -> Result<String, Failed> {
+    let mut steps = Steps::new("agents");
+    steps.step("agents", agents::install)?;
     Ok(steps.summary())
 }
 

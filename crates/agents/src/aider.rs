@@ -14,7 +14,14 @@ pub(crate) const PROFILE: Profile = Profile {
     program: "aider",
     start,
     parser,
-    abilities: Abilities { usage: true, cost: true, nudge: false, resume: false, sandbox: false },
+    abilities: Abilities {
+        live: false,
+        usage: true,
+        cost: true,
+        nudge: false,
+        resume: false,
+        sandbox: false,
+    },
     own_paths: &["~/.aider", "~/.aider.conf.yml", "~/.cache/litellm"],
     path_variables: &[],
     // It talks to any provider; which one, the model's name says.

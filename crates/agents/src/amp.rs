@@ -9,7 +9,7 @@ pub(crate) const PROFILE: Profile = Profile {
     program: "amp",
     start,
     parser,
-    abilities: Abilities { usage: true, cost: false, nudge: false, resume: true, sandbox: false },
+    abilities: Abilities { live: true, usage: true, cost: false, nudge: false, resume: true, sandbox: false },
     own_paths: &["~/.config/amp", "~/.local/share/amp", "~/.cache/amp"],
     path_variables: &[],
     secrets: &["AMP_*"],

@@ -12,7 +12,7 @@ pub(crate) const PROFILE: Profile = Profile {
     program: "claude",
     start,
     parser,
-    abilities: Abilities { usage: true, cost: true, nudge: false, resume: true, sandbox: true },
+    abilities: Abilities { live: true, usage: true, cost: true, nudge: false, resume: true, sandbox: true },
     own_paths: &["~/.claude", "~/.claude.json", "~/.cache/claude", "~/.cache/claude-cli-nodejs"],
     path_variables: &["CLAUDE_CONFIG_DIR"],
     secrets: &["ANTHROPIC_*", "CLAUDE_*"],

@@ -18,7 +18,7 @@ pub(crate) const PROFILE: Profile = Profile {
     program: "codex",
     start,
     parser,
-    abilities: Abilities { usage: true, cost: false, nudge: false, resume: true, sandbox: true },
+    abilities: Abilities { live: true, usage: true, cost: false, nudge: false, resume: true, sandbox: true },
     own_paths: &["~/.codex"],
     path_variables: &["CODEX_HOME"],
     secrets: &["OPENAI_*", "CODEX_*", "AZURE_OPENAI_*"],

@@ -46,6 +46,21 @@ impl Driver for CommandAgent {
         Invocation { command, stdin, env: Vec::new() }
     }
 
+    /// Which agent is behind a command nobody knows, so it gets what any of them may need.
+    fn secrets(&self) -> &[&str] {
+        &[
+            "ANTHROPIC_*",
+            "CLAUDE_*",
+            "OPENAI_*",
+            "CODEX_*",
+            "GEMINI_*",
+            "GOOGLE_*",
+            "COPILOT_*",
+            "AMP_*",
+            "AIDER_*",
+        ]
+    }
+
     fn parser(&self) -> Box<dyn StreamParser> {
         Box::new(PlainText {
             message: Tail::new(MESSAGE_LIMIT),

@@ -17,7 +17,7 @@ pub(crate) const PROFILE: Profile = Profile {
     program: "copilot",
     start,
     parser,
-    abilities: Abilities { usage: false, cost: false, nudge: false, resume: true, sandbox: true },
+    abilities: Abilities { live: true, usage: false, cost: false, nudge: false, resume: true, sandbox: true },
     own_paths: &["~/.copilot", "~/.cache/copilot"],
     path_variables: &["COPILOT_HOME"],
     secrets: &["COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GITHUB_COPILOT_*"],

@@ -74,6 +74,11 @@ impl Family {
         self.profile().program
     }
 
+    /// What its driver can do.
+    pub fn abilities(self) -> Abilities {
+        self.profile().abilities
+    }
+
     pub fn driver(spec: AgentSpec) -> Box<dyn Driver> {
         Box::new(Cli { profile: spec.family.profile(), spec, before: Before::default() })
     }

@@ -16,7 +16,7 @@ pub(crate) const PROFILE: Profile = Profile {
     program: "gemini",
     start,
     parser,
-    abilities: Abilities { usage: true, cost: false, nudge: false, resume: true, sandbox: true },
+    abilities: Abilities { live: true, usage: true, cost: false, nudge: false, resume: true, sandbox: true },
     own_paths: &["~/.gemini", "~/.cache/gemini"],
     path_variables: &["GEMINI_CLI_HOME"],
     secrets: &["GEMINI_*", "GOOGLE_*"],

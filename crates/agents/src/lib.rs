@@ -59,6 +59,8 @@ pub trait Driver: Send {
 /// What a driver can do beside starting its agent and reading its message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Abilities {
+    /// Tells what it does while it does it, so that silence means something.
+    pub live: bool,
     /// Tells how many tokens were used.
     pub usage: bool,
     /// Tells what they cost.

@@ -93,6 +93,7 @@ fn read_task(fields: &mut Fields<'_, '_>, id: TaskId, unsupported: &mut Vec<Stri
     task.last_attempt_at = fields.integer(Field::LastAttemptAt, "last_attempt_at");
     task.max_retries = fields.count(Field::MaxRetries, "max_retries", 0);
     task.timeout_seconds = fields.count(Field::TimeoutSeconds, "timeout_seconds", 0);
+    task.agent = fields.string(Field::Agent, "agent").filter(|agent| !agent.trim().is_empty());
     task.parent = fields.string(Field::ParentId, "parent_id").filter(|id| !id.is_empty()).map(TaskId::new);
     task.labels = fields.strings(Field::Labels, "labels");
     task.notes = notes(fields);

@@ -56,6 +56,10 @@ pub(crate) enum Command {
     Answer(AnswerArgs),
     /// The tasks and what they wait on, as a picture
     Graph(GraphArgs),
+    /// Who could do the work: installed agents, their versions, logins and abilities
+    Agents(OutputArgs),
+    /// Tokens and cost by task, attempt, agent and model
+    Tokens(LoopArgs),
     /// Look for what is broken or missing, and say what to do about it
     Doctor(OutputArgs),
     /// Configuration, and where each value came from
@@ -90,9 +94,25 @@ prints is its message. It claims the task with `<promise>DONE</promise>` on a li
 pub(crate) struct RunArgs {
     /// The backlog: PRD.json, tasks.json, fix_plan.md or other checkbox Markdown [default: found]
     pub(crate) backlog: Option<PathBuf>,
-    /// The command that does the work
-    #[arg(long, value_name = "COMMAND")]
+    /// The agent that does the work: claude, codex, gemini, copilot, opencode, aider, amp, or one of
+    /// wiggum.toml (`wiggum agents` tells what is there)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Any other command as agent
+    #[arg(long, value_name = "COMMAND", conflicts_with = "agent")]
     pub(crate) agent_command: Option<String>,
+    /// The model that the agent should use
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Who takes over while the agent cannot work; repeat for more
+    #[arg(long, value_name = "NAME")]
+    pub(crate) fallback: Vec<String>,
+    /// How long an agent at its usage limit is waited for [default: 12h]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) max_wait: Option<String>,
+    /// Keep the agent's own session from one iteration to the next
+    #[arg(long = "continue")]
+    pub(crate) continue_sessions: bool,
     /// A command that must succeed before a task counts as done; may be given several times
     #[arg(long, value_name = "COMMAND")]
     pub(crate) verify: Vec<String>,

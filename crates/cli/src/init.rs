@@ -331,7 +331,7 @@ Next:
         assert_eq!(config.backlog, Some(place.path().join("PRD.json")));
         let set: Vec<_> =
             config.explain().into_iter().filter(|row| row.source != config::ConfigSource::Default).collect();
-        assert_eq!(set.iter().map(|row| row.key).collect::<Vec<_>>(), ["backlog", "checks.verify"]);
+        assert_eq!(set.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(), ["backlog", "checks.verify"]);
     }
 
     #[test]

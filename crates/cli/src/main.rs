@@ -9,6 +9,7 @@ mod detect;
 mod failure;
 mod init;
 mod narrate;
+mod team;
 mod term;
 
 use std::process::ExitCode;

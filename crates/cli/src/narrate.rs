@@ -184,6 +184,10 @@ impl Narrator {
             Verdict::Errored { failure } => {
                 self.line(&format!("  {} {}", style.red("✗"), first_lines(&failure.message, 3)));
             }
+            Verdict::Unavailable { trouble, message } => {
+                let text = format!("the agent cannot work: {}", trouble.with(&first_lines(message, 1)));
+                self.line(&format!("  {} {text}", style.yellow("·")));
+            }
             Verdict::Asked => {}
         }
     }
@@ -459,7 +463,10 @@ impl Observer for Narrator {
         match waiting {
             // The heading and the output already show these.
             Waiting::Agent { .. } | Waiting::Check { .. } | Waiting::Answer { .. } => {}
-            Waiting::Backoff { .. } | Waiting::Paused | Waiting::Backlog { .. } => {
+            Waiting::Backoff { .. }
+            | Waiting::Unavailable { .. }
+            | Waiting::Paused
+            | Waiting::Backlog { .. } => {
                 self.line(&self.style.dim(&format!("  … waiting: {waiting}")));
             }
         }

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
+
 use crate::event::{EndReason, Envelope, Event, Verdict};
 use crate::ids::{Attempt, Iteration, Seq, TaskId};
 use crate::state::{Loop, Stage};
@@ -30,7 +32,7 @@ pub fn check<'a>(journal: impl IntoIterator<Item = &'a Envelope>) -> Vec<Violati
     let mut violations = Vec::new();
     for envelope in journal {
         let mut found = check_order(&state, envelope);
-        found.extend(check_event(&state, &envelope.event));
+        found.extend(check_event(&state, &envelope.event, envelope.at));
         violations.extend(found.into_iter().map(|message| Violation { seq: envelope.seq, message }));
         state.apply(envelope);
     }
@@ -48,7 +50,7 @@ fn check_order(before: &Loop, envelope: &Envelope) -> Vec<String> {
     found
 }
 
-fn check_event(before: &Loop, event: &Event) -> Option<String> {
+fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<String> {
     match event {
         Event::LoopCreated { .. } => (before.seq != 0).then(|| "the loop exists already".to_owned()),
         Event::RunStarted { run, .. } => {
@@ -58,8 +60,8 @@ fn check_event(before: &Loop, event: &Event) -> Option<String> {
             (*run != before.run.number + 1).then(|| format!("run {run} after run {}", before.run.number))
         }
         Event::RunResumed { .. } => (!before.run.active).then(|| "no run to resume".to_owned()),
-        Event::IterationStarted { iteration, task, attempt, .. } => {
-            check_start(before, *iteration, task, *attempt)
+        Event::IterationStarted { iteration, task, attempt, agent, .. } => {
+            check_start(before, *iteration, task, *attempt).or_else(|| check_agent(before, task, agent, at))
         }
         Event::AgentEnded { iteration, attempt, .. } => {
             check_fence(before, *iteration, *attempt, Stage::Agent)
@@ -146,6 +148,15 @@ fn check_start(before: &Loop, iteration: Iteration, task: &TaskId, attempt: Atte
     entry.spec.depends_on.iter().find(unmet).map(|unmet| format!("{task} waits on {unmet}"))
 }
 
+fn check_agent(before: &Loop, task: &TaskId, agent: &str, at: Timestamp) -> Option<String> {
+    let entry = before.task(task)?;
+    if !before.policy.agents.for_task(&entry.spec).contains(&agent) {
+        return Some(format!("`{agent}` is not an agent for {task}"));
+    }
+    let why = before.agents.unavailable(agent, at)?;
+    Some(format!("`{agent}` works although it cannot: {why}"))
+}
+
 fn check_fence(before: &Loop, iteration: Iteration, attempt: Attempt, stage: Stage) -> Option<String> {
     let Some(open) = &before.open else { return Some(format!("no iteration {iteration} under way")) };
     if (open.iteration, open.attempt) != (iteration, attempt) {
@@ -156,6 +167,11 @@ fn check_fence(before: &Loop, iteration: Iteration, attempt: Attempt, stage: Sta
 
 fn check_verdict(before: &Loop, verdict: &Verdict) -> Option<String> {
     let open = before.open.as_ref()?;
+    if let Verdict::Unavailable { trouble, .. } = verdict
+        && open.trouble.as_ref() != Some(trouble)
+    {
+        return Some("an agent is called unavailable that did not say so".to_owned());
+    }
     let Verdict::Accepted { verified } = verdict else { return None };
     if before.git && !open.tree_taken {
         return Some("accepted before its tree was taken".to_owned());

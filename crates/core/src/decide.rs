@@ -5,6 +5,7 @@
 
 use jiff::Timestamp;
 
+use crate::agents::{Pick, Unavailable};
 use crate::event::{EndReason, Event};
 use crate::ids::{Attempt, Iteration, QuestionId, TaskId};
 use crate::policy::RetryFrom;
@@ -32,6 +33,7 @@ pub enum Action {
         iteration: Iteration,
         task: TaskId,
         attempt: Attempt,
+        agent: String,
         carried: Option<String>,
     },
     StopAgent {
@@ -86,12 +88,30 @@ pub enum StopWhy {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Waiting {
-    Agent { task: TaskId },
-    Check { task: TaskId, name: String },
-    Answer { questions: Vec<QuestionId> },
-    Backoff { task: TaskId, until: Timestamp },
+    Agent {
+        task: TaskId,
+    },
+    Check {
+        task: TaskId,
+        name: String,
+    },
+    Answer {
+        questions: Vec<QuestionId>,
+    },
+    Backoff {
+        task: TaskId,
+        until: Timestamp,
+    },
+    /// No agent can work just now; this one comes back first.
+    Unavailable {
+        agent: String,
+        why: String,
+        until: Timestamp,
+    },
     Paused,
-    Backlog { problem: String },
+    Backlog {
+        problem: String,
+    },
 }
 
 impl std::fmt::Display for Waiting {
@@ -104,6 +124,10 @@ impl std::fmt::Display for Waiting {
                 write!(f, "an answer to {}", ids.join(", "))
             }
             Self::Backoff { task, until } => write!(f, "{task} is tried again at {until:.0}"),
+            Self::Unavailable { agent, why, until } if agent.is_empty() => {
+                write!(f, "the agent comes back at {until:.0} ({why})")
+            }
+            Self::Unavailable { agent, why, until } => write!(f, "{agent} comes back at {until:.0} ({why})"),
             Self::Paused => f.write_str("paused"),
             Self::Backlog { problem } => write!(f, "the backlog to be mended: {problem}"),
         }
@@ -233,7 +257,8 @@ fn give_up(open: &OpenIteration) -> Plan {
 fn watch_agent(state: &Loop, open: &OpenIteration, now: Timestamp) -> Plan {
     let iteration = open.iteration;
     let own_limit = state.task(&open.task).and_then(|entry| entry.spec.timeout_seconds).map(|s| s * 1000);
-    let agent_limit = own_limit.or(state.policy.limits.agent_timeout.map(|limit| limit.0));
+    let agents_limit = state.policy.agents.timeouts.get(&open.agent).copied();
+    let agent_limit = own_limit.or(agents_limit.or(state.policy.limits.agent_timeout).map(|limit| limit.0));
     let agent_deadline = agent_limit.map(|limit| add_millis(open.started_at, limit));
     let run_deadline = run_deadline(state, now);
     let why = if state.run.stop_requested.is_some() {
@@ -330,7 +355,7 @@ fn start_next(state: &Loop, now: Timestamp) -> Plan {
         return end(state, reason, detail);
     }
     if let Some(entry) = next {
-        return start(state, entry);
+        return start(state, entry, now);
     }
     let waiting = delayed.map(|(until, entry)| (until, entry.spec.id.clone()));
     Plan {
@@ -343,7 +368,16 @@ fn start_next(state: &Loop, now: Timestamp) -> Plan {
     }
 }
 
-fn start(state: &Loop, entry: &TaskEntry) -> Plan {
+fn start(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Plan {
+    let agent = match state.agents.pick(&state.policy.agents, &entry.spec, now) {
+        Pick::Agent(agent) => agent.to_owned(),
+        Pick::Wait { agent, why, until } => {
+            let waiting = Waiting::Unavailable { agent: agent.to_owned(), why: why.to_string(), until };
+            let wake_at = [Some(until), run_deadline(state, now)].into_iter().flatten().min();
+            return Plan { wake_at, waiting: Some(waiting), ..Plan::default() };
+        }
+        Pick::Nobody { why } => return end(state, EndReason::PersonNeeded, nobody_text(&why)),
+    };
     let task = entry.spec.id.clone();
     let retry = &state.policy.retry;
     let clean = retry.from == RetryFrom::Clean || retry.clean_after.is_some_and(|n| entry.failures >= n);
@@ -359,6 +393,7 @@ fn start(state: &Loop, entry: &TaskEntry) -> Plan {
         iteration: state.iterations + 1,
         task,
         attempt: entry.attempts + 1,
+        agent,
         carried,
     })
 }
@@ -447,6 +482,15 @@ fn needed_text(state: &Loop) -> String {
         parts.push(format!("{} waiting on others", counts.open()));
     }
     parts.join("; ")
+}
+
+fn nobody_text(why: &[(&str, &Unavailable)]) -> String {
+    let part = |(agent, why): &(&str, &Unavailable)| {
+        let until = why.until.map_or_else(String::new, |until| format!(" (until {until:.0})"));
+        let agent = if agent.is_empty() { "the agent" } else { agent };
+        format!("{agent} cannot work: {why}{until}")
+    };
+    why.iter().map(part).collect::<Vec<_>>().join("; ")
 }
 
 fn one(action: Action) -> Plan {

@@ -99,6 +99,12 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         carried: Option<String>,
         command: String,
+        /// The name of the agent that works.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        agent: String,
+        /// The agent's own session, where it was given one to go on with or to begin.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<String>,
         workspace: String,
         prompt: BlobRef,
     },
@@ -537,6 +543,8 @@ pub enum Verdict {
     Unclaimed,
     /// The agent itself failed.
     Errored { failure: Failure },
+    /// The agent could not work, which is nobody's failure: it costs neither attempt nor iteration.
+    Unavailable { trouble: Trouble, message: String },
     /// The agent asked a question instead.
     Asked,
     /// A person must look at what was flagged before it is accepted.

@@ -4,6 +4,7 @@
 //! This crate does no I/O, has no clock and no randomness: time and ids come in as arguments, so
 //! the same journal and the same `now` always give the same plan.
 
+pub mod agents;
 pub mod checker;
 pub mod decide;
 pub mod event;
@@ -11,6 +12,7 @@ pub mod ids;
 pub mod policy;
 pub mod prompt;
 pub mod question;
+pub mod redact;
 pub mod schedule;
 pub mod signal;
 pub mod state;

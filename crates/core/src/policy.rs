@@ -1,9 +1,11 @@
 //! The rules a run goes by. Resolved once from configuration, then recorded in `RunStarted`:
 //! the fold reads only that recorded copy.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use crate::task::Selection;
+use crate::task::{Selection, Task};
 
 /// A span of time in milliseconds, as it is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -37,6 +39,7 @@ pub struct Policy {
     pub protect: Protect,
     pub people: People,
     pub selection: Selection,
+    pub agents: Agents,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -96,6 +99,55 @@ impl Default for Retry {
             from: RetryFrom::Work,
             clean_after: None,
         }
+    }
+}
+
+/// Who works, and what happens when they cannot.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Agents {
+    /// Names of agents in the order in which they are asked.
+    pub order: Vec<String>,
+    /// Who is asked first for tasks of a role.
+    pub roles: BTreeMap<String, String>,
+    /// How long an agent may work on one attempt, where it has a limit of its own.
+    pub timeouts: BTreeMap<String, Millis>,
+    /// How long an agent that cannot work is waited for.
+    pub max_wait: Millis,
+    /// Wait after a fault of the provider; doubles each time.
+    pub backoff: Millis,
+    pub backoff_max: Millis,
+    /// Go on with the agent's own session instead of a fresh one.
+    pub continue_sessions: bool,
+    /// How long an agent that tells what it does may say nothing.
+    pub silence: Option<Millis>,
+}
+
+impl Default for Agents {
+    fn default() -> Self {
+        Self {
+            order: Vec::new(),
+            roles: BTreeMap::new(),
+            timeouts: BTreeMap::new(),
+            max_wait: Millis::from_secs(12 * 3600),
+            backoff: Millis::from_secs(5),
+            backoff_max: Millis::from_secs(600),
+            continue_sessions: false,
+            silence: Some(Millis::from_secs(1800)),
+        }
+    }
+}
+
+impl Agents {
+    /// Who may work on a task, the first choice first.
+    pub fn for_task<'a>(&'a self, task: &'a Task) -> Vec<&'a str> {
+        let first = task.agent.as_ref().or_else(|| self.roles.get(&task.role));
+        let mut order: Vec<&str> = first.map(String::as_str).into_iter().collect();
+        order.extend(
+            self.order.iter().map(String::as_str).filter(|name| first.is_none_or(|first| first != name)),
+        );
+        if order.is_empty() { vec![""] } else { order }
     }
 }
 

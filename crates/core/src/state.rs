@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::Timestamp;
 
+use crate::agents::Agents;
 use crate::event::{
-    Answer, Claim, EndReason, Envelope, Event, Evidence, Exit, Failure, Flag, Question, QuestionKind, Usage,
-    Verdict,
+    Answer, Claim, EndReason, Envelope, Event, Evidence, Exit, Failure, Flag, Question, QuestionKind,
+    Trouble, Usage, Verdict,
 };
 use crate::ids::{Attempt, Epoch, Iteration, LoopId, QuestionId, Seq, TaskId};
 use crate::policy::Policy;
@@ -33,6 +34,7 @@ pub struct Loop {
     pub agent: String,
     pub git: bool,
     pub run: Run,
+    pub agents: Agents,
     pub tasks: Tasks,
     /// The iteration under way. One at a time for now; what it may do is in its stage.
     pub open: Option<OpenIteration>,
@@ -97,6 +99,7 @@ pub struct OpenIteration {
     pub iteration: Iteration,
     pub task: TaskId,
     pub attempt: Attempt,
+    pub agent: String,
     pub base: Option<String>,
     pub branch: Option<String>,
     pub carried: Option<String>,
@@ -105,6 +108,8 @@ pub struct OpenIteration {
     pub claim: Option<Claim>,
     pub asked: Vec<Question>,
     pub error: Option<Failure>,
+    pub trouble: Option<Trouble>,
+    pub session: Option<String>,
     pub exit: Option<Exit>,
     pub message: String,
     pub tree_taken: bool,
@@ -178,6 +183,7 @@ impl Loop {
                 self.backlog.clone_from(backlog);
             }
             Event::RunStarted { run, policy, agent, git, version: _ } => {
+                self.agents.start_anew();
                 self.run = Run { number: *run, active: true, started_at: Some(at), ..Run::default() };
                 self.adopt_policy(policy, agent);
                 self.git = *git;
@@ -199,11 +205,22 @@ impl Loop {
                     self.note_status_due(slot);
                 }
             }
-            Event::IterationStarted { iteration, task, attempt, base, branch, carried, .. } => {
+            Event::IterationStarted {
+                iteration,
+                task,
+                attempt,
+                agent,
+                session,
+                base,
+                branch,
+                carried,
+                ..
+            } => {
                 self.start_iteration(OpenIteration {
                     iteration: *iteration,
                     task: task.clone(),
                     attempt: *attempt,
+                    agent: agent.clone(),
                     base: base.clone(),
                     branch: branch.clone(),
                     carried: carried.clone(),
@@ -212,6 +229,8 @@ impl Loop {
                     claim: None,
                     asked: Vec::new(),
                     error: None,
+                    trouble: None,
+                    session: session.clone(),
                     exit: None,
                     message: String::new(),
                     tree_taken: false,
@@ -222,7 +241,7 @@ impl Loop {
                     usage: None,
                 });
             }
-            Event::AgentEnded { message, usage, claim, questions, error, exit, flags, .. } => {
+            Event::AgentEnded { message, usage, claim, questions, error, exit, flags, facts, .. } => {
                 self.add_usage(*usage);
                 if let Some(open) = &mut self.open {
                     open.stage = Stage::Judging;
@@ -231,6 +250,10 @@ impl Loop {
                     open.claim.clone_from(claim);
                     open.asked.clone_from(questions);
                     open.error.clone_from(error);
+                    open.trouble.clone_from(&facts.trouble);
+                    if facts.session.is_some() {
+                        open.session.clone_from(&facts.session);
+                    }
                     open.exit = Some(*exit);
                     open.note_flags(flags);
                 }
@@ -410,6 +433,11 @@ impl Loop {
         if changed && self.git {
             self.unkept = Some((open.task.clone(), open.iteration));
         }
+        if let Verdict::Unavailable { trouble, message } = verdict {
+            self.note_unavailable(&open, trouble, message, at);
+            return;
+        }
+        self.agents.worked(&open.agent, open.session.as_ref());
         self.count_progress(&open);
         self.remember_ended(&open, verdict_name(verdict), at);
         let entry_limit = self.policy.limits.stuck_threshold;
@@ -431,7 +459,7 @@ impl Loop {
                 entry.error_streak = None;
                 false
             }
-            Verdict::Accepted { .. } => false,
+            Verdict::Accepted { .. } | Verdict::Unavailable { .. } => false,
         };
         self.set_state(&open.task, TaskState::Open, at);
         if !stuck {
@@ -458,10 +486,22 @@ impl Loop {
                 self.run.consecutive_errors = 0;
                 self.to_ask.push_back((Some(open.task.clone()), flagged(&open.task, reasons)));
             }
-            Verdict::Refuted { .. } | Verdict::Unclaimed | Verdict::Accepted { .. } => {
+            Verdict::Refuted { .. }
+            | Verdict::Unclaimed
+            | Verdict::Accepted { .. }
+            | Verdict::Unavailable { .. } => {
                 self.run.consecutive_errors = 0;
             }
         }
+    }
+
+    /// As if it had not been started, but for its work and for what is known of the agent now.
+    fn note_unavailable(&mut self, open: &OpenIteration, trouble: &Trouble, message: &str, at: Timestamp) {
+        let iteration = open.iteration;
+        self.agents.note_trouble(&self.policy.agents, &open.agent, iteration, trouble, message, at);
+        self.run.iterations = self.run.iterations.saturating_sub(1);
+        self.remember_ended(open, "agent unavailable", at);
+        self.set_state(&open.task, TaskState::Open, at);
     }
 
     /// No progress means neither a completion nor a change of the tree.
@@ -495,6 +535,7 @@ impl Loop {
 
     fn complete(&mut self, task: &TaskId, attempt: Attempt, verified: bool, at: Timestamp) {
         if let Some(open) = self.open.take() {
+            self.agents.worked(&open.agent, open.session.as_ref());
             self.remember_ended(&open, "completed", at);
         }
         self.run.completed += 1;
@@ -544,6 +585,7 @@ impl Loop {
         let Some(open) = self.open.take() else { return };
         self.iterations = open.iteration - 1;
         self.run.iterations = self.run.iterations.saturating_sub(1);
+        self.agents.worked(&open.agent, open.session.as_ref());
         self.set_state(&open.task, TaskState::Open, at);
     }
 
@@ -673,6 +715,7 @@ pub fn verdict_name(verdict: &Verdict) -> &'static str {
         Verdict::Refuted { .. } => "claim refuted",
         Verdict::Unclaimed => "no claim",
         Verdict::Errored { .. } => "error",
+        Verdict::Unavailable { .. } => "agent unavailable",
         Verdict::Asked => "asked a question",
         Verdict::Held { .. } => "held for a person",
     }
@@ -686,11 +729,12 @@ fn feedback(verdict: &Verdict, open: &OpenIteration) -> String {
             format!("It ended without claiming to be done. Its last words:\n{}", open.message)
         }
         Verdict::Errored { failure } => failure.message.clone(),
+        Verdict::Unavailable { message, .. } => message.clone(),
         Verdict::Asked => open.asked.iter().map(|question| format!("Asked: {}", question.summary)).collect(),
     }
 }
 
-fn millis_between(from: Timestamp, to: Timestamp) -> u64 {
+pub(crate) fn millis_between(from: Timestamp, to: Timestamp) -> u64 {
     u64::try_from(to.as_millisecond() - from.as_millisecond()).unwrap_or(0)
 }
 

@@ -41,6 +41,9 @@ pub struct Task {
     pub max_retries: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<u64>,
+    /// The agent that should work on it, by its name in the configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// The task's own verify command (`evaluation: {mode: "command", command: …}`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<String>,
@@ -74,6 +77,7 @@ impl Task {
             last_attempt_at: None,
             max_retries: None,
             timeout_seconds: None,
+            agent: None,
             verify: None,
             parent: None,
             labels: Vec::new(),

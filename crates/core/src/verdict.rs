@@ -34,6 +34,9 @@ pub fn wants_evidence(state: &Loop, open: &OpenIteration) -> bool {
 /// The verdict, once all evidence is in.
 pub fn judge(state: &Loop, open: &OpenIteration) -> Verdict {
     if let Some(failure) = &open.error {
+        if let Some(trouble) = open.trouble.as_ref().filter(|trouble| trouble.makes_unavailable()) {
+            return Verdict::Unavailable { trouble: trouble.clone(), message: failure.message.clone() };
+        }
         return Verdict::Errored { failure: failure.clone() };
     }
     if !open.asked.is_empty() {

@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use uuid::Uuid;
-use wiggum_agents::{AgentEvent, Driver, Finished};
+use wiggum_agents::{AgentEvent, Finished};
 use wiggum_core::decide::{Action, Plan, StopWhy, Waiting, decide};
-use wiggum_core::event::{EndReason, Envelope, Event, Request};
+use wiggum_core::event::{EndReason, Envelope, Event, Request, Trouble};
 use wiggum_core::ids::{LoopId, TaskId};
 use wiggum_core::policy::Policy;
+use wiggum_core::redact::Secrets;
 use wiggum_core::state::{Loop, Stage};
 use wiggum_store::{Holder, Identity, Store};
 use wiggum_workspace::crash;
@@ -23,6 +24,7 @@ use wiggum_workspace::git::{Git, Guardian};
 use wiggum_workspace::paths::ProcessLock;
 use wiggum_workspace::process::{self, Ended, Grace, Running, Stop};
 
+use crate::agent::{Agent, Quiet};
 use crate::backlog_file::{BacklogError, BacklogFile, Refresh, difference};
 use crate::clock::Clock;
 use crate::error::EngineError;
@@ -35,6 +37,11 @@ use crate::watched::{Watched, prompt_in_use};
 
 /// What may wait in the channel before agents are slowed down.
 const INPUTS: usize = 256;
+
+/// A check that ends this soon is recorded in one transaction with what came before it. A check is
+/// no effect that would have to be recorded first, and a crash in between only means that what it
+/// checked is done again.
+const MOMENT: Duration = Duration::from_millis(5);
 
 /// How far `status.json` may be behind: nobody looks at it more often, and a fast loop would do
 /// little else than write it.
@@ -50,9 +57,8 @@ pub struct Settings {
     pub name: String,
     pub prompt: Option<PathBuf>,
     pub policy: Policy,
-    pub driver: Box<dyn Driver>,
-    /// Further variables for the agent.
-    pub env: Vec<(String, String)>,
+    /// All agents that the policy names.
+    pub agents: Vec<Agent>,
     pub allow_dirty: bool,
     /// This very program.
     pub wiggum: PathBuf,
@@ -124,10 +130,13 @@ pub struct Engine<'a> {
     pub(crate) sender: SyncSender<Input>,
     pub(crate) agent: Option<RunningAgent>,
     pub(crate) check: Option<Running>,
+    pub(crate) check_started: Option<Instant>,
     pub(crate) check_deadline: Option<Instant>,
     /// Commit whose tree the workspace is known to hold, by this very process.
     pub(crate) in_place: Option<String>,
     pub(crate) watched: Watched,
+    /// What must not be stored or shown.
+    pub(crate) secrets: Secrets,
     pub(crate) guardian: Option<Guardian>,
     /// Something waits in the store; set from the watcher's thread, so that no wake-up is lost
     /// while the channel is full.
@@ -161,6 +170,9 @@ pub(crate) struct RunningAgent {
     /// What it was told, wherever its copy in a file has gone.
     pub(crate) prompt: String,
     pub(crate) stopping: Option<StopWhy>,
+    pub(crate) quiet: Quiet,
+    /// What the agent was ended for that it would not have said itself.
+    pub(crate) given_up: Option<Trouble>,
 }
 
 /// A way to reach a running engine from other threads.
@@ -199,6 +211,10 @@ impl<'a> Engine<'a> {
             settings.prompt = prompt_in_use(&dir.guard_dir(id));
         }
         let watched = Watched::new(&settings)?;
+        let variables = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let secrets =
+            Secrets::among(variables.chain(settings.agents.iter().flat_map(|agent| agent.env.clone())));
         let mut engine = Self {
             journal: Journal::new(store, state, id, epoch),
             git,
@@ -210,9 +226,11 @@ impl<'a> Engine<'a> {
             sender,
             agent: None,
             check: None,
+            check_started: None,
             check_deadline: None,
             in_place: None,
             watched,
+            secrets,
             guardian: None,
             woken: Arc::new(AtomicBool::new(true)),
             _workspace: workspace,
@@ -275,7 +293,7 @@ impl<'a> Engine<'a> {
 
     fn start_run(&mut self) -> Result<(), EngineError> {
         let policy = Box::new(self.settings.policy.clone());
-        let agent = self.settings.driver.describe();
+        let agent = self.settings.describe_agents();
         self.require_clean_tree()?;
         if self.journal.state.run.active {
             let run = self.journal.state.run.number;
@@ -303,6 +321,10 @@ impl<'a> Engine<'a> {
             if self.act(&plan)? {
                 continue;
             }
+            if let Some(input) = self.wait_a_moment() {
+                self.take(input)?;
+                continue;
+            }
             self.flush()?;
             self.show_waiting(&plan);
             if self.status.due_in() == Some(Duration::ZERO) {
@@ -326,8 +348,8 @@ impl<'a> Engine<'a> {
     fn perform(&mut self, action: &Action) -> Result<bool, EngineError> {
         match action {
             Action::Record(event) => self.record(Event::clone(event)),
-            Action::StartIteration { iteration, task, attempt, carried } => {
-                self.start_iteration(*iteration, task, *attempt, carried.as_deref())?;
+            Action::StartIteration { iteration, task, attempt, agent, carried } => {
+                self.start_iteration(*iteration, task, *attempt, agent, carried.as_deref())?;
             }
             Action::StopAgent { why, .. } => return self.stop_agent(*why),
             Action::TakeTree { iteration, attempt } => self.take_tree(*iteration, *attempt)?,
@@ -382,6 +404,12 @@ impl<'a> Engine<'a> {
         self.flush()
     }
 
+    /// What comes in while a check has only just begun.
+    fn wait_a_moment(&self) -> Option<Input> {
+        let started = self.check.as_ref().and(self.check_started)?;
+        self.inputs.recv_timeout(MOMENT.checked_sub(started.elapsed())?).ok()
+    }
+
     fn wait(&mut self, plan: &Plan) -> Option<Input> {
         let check_limit = self.check_deadline.map(|at| at.saturating_duration_since(Instant::now()));
         if check_limit == Some(Duration::ZERO) {
@@ -391,7 +419,9 @@ impl<'a> Engine<'a> {
             }
         }
         let plan_limit = plan.wake_at.map(|at| self.clock.until(at));
-        let limit = [plan_limit, check_limit, self.status.due_in()].into_iter().flatten().min();
+        let silence_limit = self.end_silent_agent();
+        let limit =
+            [plan_limit, check_limit, silence_limit, self.status.due_in()].into_iter().flatten().min();
         match limit {
             None => self.inputs.recv().ok(),
             Some(limit) => self.inputs.recv_timeout(limit).ok(),
@@ -403,6 +433,7 @@ impl<'a> Engine<'a> {
             Input::Agent(events) => {
                 for event in &events {
                     self.observer.agent(event);
+                    self.heed(event);
                 }
                 Ok(())
             }

@@ -14,6 +14,7 @@ use wiggum_core::event::{
 use wiggum_core::ids::{Attempt, Iteration, TaskId};
 use wiggum_core::policy::Millis;
 use wiggum_core::prompt::{self, PastAttempt, PromptParts};
+use wiggum_core::redact::Redactor;
 use wiggum_core::signal::claim::{ClaimReader, DEFAULT_PROMISES};
 use wiggum_core::signal::error::{failure_from, failure_of};
 use wiggum_core::signal::escalation::read_escalations;
@@ -24,6 +25,7 @@ use wiggum_store::Transcript;
 use wiggum_workspace::crash;
 use wiggum_workspace::process::{self, Capture, CommandLine, Ended, Launch, Sink};
 
+use crate::agent::{self, ChosenSession, Quiet};
 use crate::backlog_file::{BacklogError, difference};
 use crate::clock::Clock;
 use crate::engine::{Engine, Input, RunningAgent};
@@ -37,6 +39,7 @@ impl Engine<'_> {
         iteration: Iteration,
         task: &TaskId,
         attempt: Attempt,
+        agent: &str,
         carried: Option<&str>,
     ) -> Result<(), EngineError> {
         let prompt = self.build_prompt(task, attempt)?;
@@ -48,6 +51,7 @@ impl Engine<'_> {
             None => (None, None),
         };
         let carried = self.carry_over(task, carried, base.as_deref())?;
+        let session = self.choose_session(agent);
         let prompt_blob = self.journal.keep(&prompt);
         self.record(Event::IterationStarted {
             iteration,
@@ -56,7 +60,9 @@ impl Engine<'_> {
             base,
             branch,
             carried: carried.clone(),
-            command: self.settings.driver.describe(),
+            command: self.settings.agent(agent).map_or_else(String::new, |agent| agent.driver.describe()),
+            agent: agent.to_owned(),
+            session: session.as_ref().map(|session| session.id().to_owned()),
             workspace: self.settings.workspace.display().to_string(),
             prompt: prompt_blob,
         });
@@ -71,7 +77,7 @@ impl Engine<'_> {
             // The work of the last attempt may hold a prompt of its own.
             self.note_own_files()?;
         }
-        if let Err(error) = self.launch_agent(iteration, task, attempt, &prompt) {
+        if let Err(error) = self.launch_agent(agent, iteration, task, attempt, session.as_ref(), &prompt) {
             let trouble = if error.is_missing_program() { Trouble::Missing } else { Trouble::Other };
             let problem = Some(Problem { trouble, message: String::new() });
             let finished = Finished { complaints: chain(&error), problem, ..Finished::default() };
@@ -115,35 +121,45 @@ impl Engine<'_> {
 
     fn launch_agent(
         &mut self,
+        agent: &str,
         iteration: Iteration,
         task: &TaskId,
         attempt: Attempt,
+        session: Option<&ChosenSession>,
         prompt: &str,
     ) -> Result<(), LaunchProblem> {
         let id = self.journal.id;
         let prompt_file = self.dir.prompt_file(id);
         status::rewrite(&self.dir.loop_dir(id), "prompt.md", prompt)?;
+        let agent = self.settings.agent(agent).ok_or_else(|| LaunchProblem::Unknown(agent.to_owned()))?;
         let assignment = Assignment {
             prompt,
             prompt_file: &prompt_file,
             wiggum: &self.settings.wiggum,
-            session: Session::Fresh,
+            session: session.map_or(Session::Fresh, ChosenSession::session),
         };
-        let invocation = self.settings.driver.invocation(&assignment);
+        let invocation = agent.driver.invocation(&assignment);
         let mut launch = Launch::new(command_line(invocation.command)?, &self.settings.workspace);
         launch.stdin = invocation.stdin.map_or(process::Input::Nothing, process::Input::Bytes);
         launch.env = self.environment(iteration, task, attempt);
-        launch.env.extend(self.settings.env.iter().map(|(name, value)| (name.into(), value.into())));
+        let added = invocation.env.iter().chain(&agent.env);
+        launch.env.extend(added.map(|(name, value)| (name.into(), value.into())));
+        launch.env_remove = agent.withheld().into_iter().map(Into::into).collect();
         launch.marker = Some(("WIGGUM_LOOP_ID".to_owned(), id.to_string()));
+        let live = agent.driver.abilities().live;
+        let quiet = Quiet::new(self.settings.policy.agents.silence.filter(|_| live));
         let sink = AgentSink {
             sender: self.sender.clone(),
-            parser: self.settings.driver.parser(),
+            parser: agent.driver.parser(),
+            redactors: [Redactor::new(self.secrets.clone()), Redactor::new(self.secrets.clone())],
+            quiet: quiet.clone(),
             transcript: Some(Transcript::create(&self.dir.transcripts(id), iteration, attempt, task)),
             started: Instant::now(),
             clock: self.clock.clone(),
         };
         let process = process::launch(launch, sink)?;
-        self.agent = Some(RunningAgent { process, prompt: prompt.to_owned(), stopping: None });
+        self.agent =
+            Some(RunningAgent { process, prompt: prompt.to_owned(), stopping: None, quiet, given_up: None });
         Ok(())
     }
 
@@ -166,8 +182,14 @@ impl Engine<'_> {
     }
 
     pub(crate) fn agent_ended(&mut self, ended: Ended, finished: &Finished) -> Result<(), EngineError> {
-        let (prompt, stopping) =
-            self.agent.take().map(|agent| (agent.prompt, agent.stopping)).unwrap_or_default();
+        let (prompt, stopping, given_up) = match self.agent.take() {
+            Some(agent) => (agent.prompt, agent.stopping, agent.given_up),
+            None => Default::default(),
+        };
+        let finished = &match given_up {
+            Some(trouble) => agent::given_up(finished, trouble),
+            None => finished.clone(),
+        };
         crash::point("agent ended");
         if !self.agent_stage() {
             return Ok(());
@@ -342,17 +364,18 @@ impl Engine<'_> {
             let mut launch = Launch::new(command, &self.settings.workspace);
             launch.env = self.environment(iteration, &task, attempt);
             launch.marker = Some(("WIGGUM_LOOP_ID".to_owned(), self.journal.id.to_string()));
-            Ok(process::launch(launch, CheckSink { sender: self.sender.clone(), capture: Capture::new() })?)
+            let redactor = Redactor::new(self.secrets.clone());
+            let sink = CheckSink { sender: self.sender.clone(), capture: Capture::new(), redactor };
+            Ok(process::launch(launch, sink)?)
         });
         match started {
             Ok(running) => {
                 let timeout = self.journal.state.policy.checks.timeout;
                 self.check_deadline = timeout.map(|limit| Instant::now() + limit.as_duration());
                 self.check = Some(running);
+                self.check_started = Some(Instant::now());
                 crash::point("after check start");
-                // A check is no effect that has to be recorded first: what is pending becomes
-                // durable while it runs, instead of before.
-                self.flush()
+                Ok(())
             }
             Err(problem) => {
                 let exit = Exit::NotStarted;
@@ -420,12 +443,19 @@ enum LaunchProblem {
     Command(#[from] process::ParseError),
     #[error(transparent)]
     Launch(#[from] process::LaunchError),
+    #[error("no agent `{0}` is configured")]
+    Unknown(String),
 }
 
 impl LaunchProblem {
     fn is_missing_program(&self) -> bool {
-        matches!(self, Self::Launch(process::LaunchError::Spawn { source, .. })
-            if source.kind() == std::io::ErrorKind::NotFound)
+        match self {
+            Self::Launch(process::LaunchError::Spawn { source, .. }) => {
+                source.kind() == std::io::ErrorKind::NotFound
+            }
+            Self::Unknown(_) => true,
+            Self::Prompt(_) | Self::Command(_) | Self::Launch(_) => false,
+        }
     }
 }
 
@@ -447,10 +477,37 @@ struct AgentSink {
     transcript: Option<Transcript>,
     started: Instant,
     clock: Clock,
+    /// Of standard output and standard error.
+    redactors: [Redactor; 2],
+    quiet: Quiet,
 }
 
 impl Sink for AgentSink {
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        self.quiet.broken();
+        let [stdout, stderr] = &mut self.redactors;
+        let redactor = if stream == Stream::Stdout { stdout } else { stderr };
+        let shown = redactor.push(bytes);
+        self.pass_on(stream, &shown);
+    }
+
+    fn ended(&mut self, ended: Ended) {
+        let [stdout, stderr] = &mut self.redactors;
+        let (stdout, stderr) = (stdout.finish(), stderr.finish());
+        self.pass_on(Stream::Stdout, &stdout);
+        self.pass_on(Stream::Stderr, &stderr);
+        drop(self.transcript.take().map(Transcript::finish));
+        let now = self.clock.now().to_zoned(TimeZone::system());
+        let finished = Box::new(self.parser.finish(ended.exit, &now));
+        drop(self.sender.send(Input::AgentEnded { ended, finished }));
+    }
+}
+
+impl AgentSink {
+    fn pass_on(&mut self, stream: Stream, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
         // The transcript is for people to look at later; a full disk shows at the next append.
         if let Some(transcript) = &mut self.transcript {
             drop(transcript.write(self.started.elapsed().into(), stream, bytes));
@@ -460,27 +517,33 @@ impl Sink for AgentSink {
             drop(self.sender.send(Input::Agent(events)));
         }
     }
-
-    fn ended(&mut self, ended: Ended) {
-        drop(self.transcript.take().map(Transcript::finish));
-        let now = self.clock.now().to_zoned(TimeZone::system());
-        let finished = Box::new(self.parser.finish(ended.exit, &now));
-        drop(self.sender.send(Input::AgentEnded { ended, finished }));
-    }
 }
 
 struct CheckSink {
     sender: SyncSender<Input>,
     capture: Capture,
+    redactor: Redactor,
+}
+
+impl CheckSink {
+    fn pass_on(&mut self, bytes: &[u8]) {
+        self.capture.push(bytes);
+        drop(self.sender.send(Input::CheckOutput(String::from_utf8_lossy(bytes).into_owned())));
+    }
 }
 
 impl Sink for CheckSink {
     fn output(&mut self, _stream: Stream, bytes: &[u8]) {
-        self.capture.push(bytes);
-        drop(self.sender.send(Input::CheckOutput(String::from_utf8_lossy(bytes).into_owned())));
+        // Both streams are one here, as in a terminal.
+        let shown = self.redactor.push(bytes);
+        self.pass_on(&shown);
     }
 
     fn ended(&mut self, ended: Ended) {
+        let rest = self.redactor.finish();
+        if !rest.is_empty() {
+            self.pass_on(&rest);
+        }
         drop(self.sender.send(Input::CheckEnded { ended, output: self.capture.text() }));
     }
 }

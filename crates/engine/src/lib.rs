@@ -4,6 +4,7 @@
 //! [`wake`] are also used by commands that act while no engine of their own runs. Printing and
 //! asking people is the surfaces' business: they watch as [`Observer`]s.
 
+mod agent;
 pub mod backlog_file;
 mod check_files;
 pub mod clock;
@@ -20,6 +21,7 @@ mod tree;
 pub mod wake;
 mod watched;
 
+pub use agent::Agent;
 pub use engine::{Engine, Input, Observer, Outcome, Remote, Settings, read_state};
 pub use error::EngineError;
 pub use iteration::command_line;

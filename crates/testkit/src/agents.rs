@@ -10,10 +10,11 @@ pub enum Agent {
     Claude,
     Codex,
     Copilot,
+    Gemini,
 }
 
 impl Agent {
-    pub const ALL: [Self; 3] = [Self::Claude, Self::Codex, Self::Copilot];
+    pub const ALL: [Self; 4] = [Self::Claude, Self::Codex, Self::Copilot, Self::Gemini];
 
     /// The name of its program.
     pub fn name(self) -> &'static str {
@@ -21,6 +22,7 @@ impl Agent {
             Self::Claude => "claude",
             Self::Codex => "codex",
             Self::Copilot => "copilot",
+            Self::Gemini => "gemini",
         }
     }
 
@@ -29,6 +31,7 @@ impl Agent {
             Self::Claude => "@anthropic-ai/claude-code",
             Self::Codex => "@openai/codex",
             Self::Copilot => "@github/copilot",
+            Self::Gemini => "@google/gemini-cli",
         }
     }
 
@@ -61,6 +64,7 @@ impl Agent {
             Self::Claude => Ok(claude(home, base_url)),
             Self::Codex => codex(home, base_url),
             Self::Copilot => Ok(copilot(home, base_url)),
+            Self::Gemini => gemini(home, base_url),
         }
     }
 }
@@ -73,7 +77,7 @@ pub fn search_path() -> OsString {
 }
 
 /// Where `cargo xtask test` installs them.
-fn cache() -> PathBuf {
+pub(crate) fn cache() -> PathBuf {
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
     target.canonicalize().unwrap_or(target).join("agents")
 }
@@ -138,9 +142,28 @@ fn copilot(home: &Path, base_url: &str) -> Vec<(String, String)> {
         pair("COPILOT_AUTO_UPDATE", "false"),
         pair("COPILOT_PROVIDER_TYPE", "openai"),
         pair("COPILOT_PROVIDER_BASE_URL", &format!("{base_url}/v1")),
-        pair("COPILOT_PROVIDER_API_KEY", "stub"),
+        pair("COPILOT_PROVIDER_API_KEY", "not-a-secret"),
         pair("COPILOT_MODEL", "gpt-5"),
     ]
+}
+
+fn gemini(home: &Path, base_url: &str) -> io::Result<Vec<(String, String)>> {
+    let config = home.join(".gemini");
+    fs::create_dir_all(&config)?;
+    let settings = serde_json::json!({
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "general": {"disableAutoUpdate": true, "disableUpdateNag": true},
+        "privacy": {"usageStatisticsEnabled": false},
+        "telemetry": {"enabled": false},
+    });
+    fs::write(config.join("settings.json"), settings.to_string())?;
+    Ok(vec![
+        pair("GEMINI_API_KEY", "not-a-secret"),
+        pair("GOOGLE_GEMINI_BASE_URL", base_url),
+        pair("GEMINI_CLI_TRUST_WORKSPACE", "true"),
+        // Otherwise it asks another model which one to take.
+        pair("GEMINI_MODEL", "gemini-2.5-pro"),
+    ])
 }
 
 fn pair(name: &str, value: &str) -> (String, String) {

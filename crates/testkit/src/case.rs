@@ -3,18 +3,18 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use wiggum_core::event::Exit;
 use wiggum_core::stream::Stream;
 
-use crate::agents::Agent;
+use crate::agents::{Agent, cache};
 use crate::place::Place;
 use crate::scenario::Scenario;
 use crate::stub::{StartError, StubModel};
@@ -23,7 +23,8 @@ use crate::transcript::{Head, Line, Transcript};
 /// An agent that says nothing for so long hangs; none of the cases waits longer than some seconds.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Stand for the home and the repository of a place in what is kept.
+/// Stand for the home and the repository of a place, and for where agents are, in what is kept.
+const NEUTRAL_CACHE: &str = "/opt/agents";
 const NEUTRAL_HOME: &str = "/home/ralph";
 const NEUTRAL_REPOSITORY: &str = "/home/ralph/project";
 
@@ -31,7 +32,8 @@ pub struct Case {
     pub agent: Agent,
     pub name: &'static str,
     pub(crate) scenario: Scenario,
-    pub(crate) arguments: Vec<String>,
+    /// What the agent is started with.
+    pub arguments: Vec<String>,
     /// Runs to its end before, unrecorded.
     pub(crate) earlier: Option<Vec<String>>,
     /// Added to the environment, or taken away from it.
@@ -39,8 +41,8 @@ pub struct Case {
     /// Files in the repository.
     pub(crate) files: Vec<(&'static str, &'static str)>,
     pub(crate) signal: Option<(Moment, Signal)>,
-    /// It does not end the same way every time.
-    pub varies: bool,
+    /// Whether every run says the same kinds of things, and soon enough to look at it often.
+    pub steady: bool,
 }
 
 /// When a signal is sent.
@@ -77,11 +79,11 @@ impl Case {
             environment: Vec::new(),
             files: Vec::new(),
             signal: None,
-            varies: false,
+            steady: true,
         }
     }
 
-    pub(crate) fn arguments(mut self, arguments: &[&str]) -> Self {
+    pub(crate) fn with_arguments(mut self, arguments: &[&str]) -> Self {
         self.arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
         self
     }
@@ -111,8 +113,8 @@ impl Case {
         self
     }
 
-    pub(crate) fn varying(self) -> Self {
-        Self { varies: true, ..self }
+    pub(crate) fn unsteady(self) -> Self {
+        Self { steady: false, ..self }
     }
 
     /// Where its transcript lies.
@@ -174,9 +176,9 @@ impl Stage<'_> {
         if let Some((moment, signal)) = signal {
             self.wait_for(moment, &ready)?;
             let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-            pid.map_or(Ok(()), |pid| kill_process(pid, signal)).map_err(io::Error::from)?;
+            pid.map_or(Ok(()), |pid| kill_process_group(pid, signal)).map_err(io::Error::from)?;
             if signal != Signal::INT {
-                // What survives it, as PROTOCOLS tells, may hold its pipes open.
+                // Tools survive their agent then, and may hold its pipes open.
                 drop(child.wait());
                 self.place.end_all();
             }
@@ -200,6 +202,8 @@ impl Stage<'_> {
 
     fn start(&self, arguments: &[String]) -> io::Result<Child> {
         let mut command = self.place.command(self.program);
+        // Some programs are only the parent of the true one, so that signals are for the group.
+        command.process_group(0);
         command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.envs(self.case.agent.environment(&self.place.home(), &self.stub.base_url())?);
         for (name, value) in &self.case.environment {
@@ -227,8 +231,12 @@ impl Stage<'_> {
     /// A text without what is different on every machine and in every run.
     fn neutral(&self, text: &str) -> String {
         let (home, repository) = (self.place.home(), self.place.repository());
-        let pairs =
-            [(repository, NEUTRAL_REPOSITORY), (home, NEUTRAL_HOME), (self.place.temporary(), "/tmp")];
+        let pairs = [
+            (repository, NEUTRAL_REPOSITORY),
+            (home, NEUTRAL_HOME),
+            (self.place.temporary(), "/tmp"),
+            (cache(), NEUTRAL_CACHE),
+        ];
         let mut text = text.replace(&self.stub.base_url(), "http://127.0.0.1:4000");
         for (path, neutral) in pairs {
             let path = path.display().to_string();

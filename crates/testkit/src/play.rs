@@ -73,7 +73,7 @@ impl Player<'_> {
         let (first, second) = reply.body.split_at(reply.body.len().div_ceil(2));
         self.send(first)?;
         if self.cut_at(Cut::Middle) {
-            return Ok(Ending::Reset);
+            return Ok(Ending::Close);
         }
         if let Some(Fault::Hang(hang @ Hang { midway: true, .. })) = self.turn.fault {
             self.hang(hang, &reply.ping)?;
@@ -94,8 +94,7 @@ impl Player<'_> {
         let (first, second) = body.as_bytes().split_at(body.len() / 2);
         self.connection.bytes(first)?;
         match self.turn.fault {
-            Some(Fault::Cut(Cut::Middle)) => return Ok(Ending::Reset),
-            Some(Fault::Cut(Cut::End)) => return Ok(Ending::Close),
+            Some(Fault::Cut(Cut::Middle | Cut::End)) => return Ok(Ending::Close),
             Some(Fault::Hang(Hang { seconds, midway: true, .. })) => self.shared.rest(seconds)?,
             _ => {}
         }

@@ -142,7 +142,7 @@ pub enum Cut {
     Before,
     /// Reset after the head of the answer.
     Head,
-    /// Reset in the middle of the stream.
+    /// Closed in the middle of the answer. Not reset: that would take back, or not, what was sent.
     Middle,
     /// The answer ends as if nothing were wrong, without the event that says it is complete.
     End,

@@ -88,8 +88,8 @@ fn a_stream_is_cut_where_it_should_be() {
         // What was sent just before a reset may be lost with it.
         assert!(!head.contains("data:") && error == Some(ErrorKind::ConnectionReset), "{path}: {head}");
         let (middle, error) = cut(Cut::Middle);
-        assert!(!middle.contains("ghi") && !middle.contains(complete), "{path}: {middle}");
-        assert_eq!(error, Some(ErrorKind::ConnectionReset), "{path}");
+        assert!(middle.contains("abc") && !middle.contains("ghi"), "{path}: {middle}");
+        assert!(!middle.ends_with("\r\n0\r\n\r\n") && error.is_none(), "{path}: {middle}");
         let (end, error) = cut(Cut::End);
         assert!(end.contains("ghi") && end.ends_with("\r\n0\r\n\r\n"), "{path}: {end}");
         assert!(!end.contains(complete) && error.is_none(), "{path}: {end}");

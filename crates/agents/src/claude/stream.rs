@@ -316,6 +316,16 @@ impl ClaudeStream {
         (self.fullest > 0 && window > 0).then_some(ContextFill { used: self.fullest, window })
     }
 
+    /// The model's answer stopped in the middle, and was taken for the whole. No reason is then told
+    /// why it stopped, or that of the answer before: the words after a tool's result stopped for no tool.
+    fn cut_off(&self, outcome: &Outcome) -> bool {
+        match &outcome.stop_reason {
+            Some(None) => outcome.model_usage.0.is_empty(),
+            Some(Some(reason)) => reason == "tool_use" && !self.spoken.text.is_empty(),
+            None => false,
+        }
+    }
+
     fn problem(&self, outcome: &Outcome, tool_calls: u32, end: &End<'_>) -> Option<Problem> {
         if outcome.is_error.0 || outcome.subtype.0.starts_with("error") {
             let message = outcome.words();
@@ -324,8 +334,7 @@ impl ClaudeStream {
         let denied = outcome.permission_denials.0.len();
         let trouble = if outcome.result.0.is_empty() {
             Trouble::Empty
-        } else if outcome.stop_reason == Some(None) && outcome.model_usage.0.is_empty() {
-            // The model's answer stopped in the middle, and was taken for the whole.
+        } else if self.cut_off(outcome) {
             Trouble::Truncated
         } else if denied > 0 && u32::try_from(denied).is_ok_and(|denied| denied >= tool_calls) {
             Trouble::PermissionDenied

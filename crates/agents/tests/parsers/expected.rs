@@ -70,7 +70,10 @@ pub(crate) const OUTCOMES: &[(&str, &str)] = &[
         "claude/fallback_model",
         r#"ok "Done.\n\n<promise>DONE</promise>" · 1200+0r+0w>40 $0.0014 · context 1200/200000 · claude-haiku-4-5-20251001 · retrying: the provider is overloaded · notice: it fell back to claude-haiku-4-5-20251001"#,
     ),
-    ("claude/interrupted_in_call", r#"its output ends too early: "" · claude-opus-4-8[1m]"#),
+    (
+        "claude/interrupted_in_call",
+        r#"interrupted: "[ede_diagnostic] result_type=user last_content_type=n/a stop…" · 0+0r+0w>0 $0.0000 · claude-opus-4-8[1m]"#,
+    ),
     (
         "claude/interrupted_in_tool",
         r#"interrupted: "[ede_diagnostic] result_type=user last_content_type=n/a stop…" · 1200+0r+0w>40 $0.0070 · 1 tools · context 1200/1000000 · claude-opus-4-8[1m] · tool failed"#,
@@ -256,7 +259,7 @@ pub(crate) const OUTCOMES: &[(&str, &str)] = &[
     ),
     ("copilot/autopilot_complete", r#"ok "All done. DONE-MARKER" · 2 tools · gpt-5"#),
     ("copilot/autopilot_limit", r#"its own limit on turns or money: "" · gpt-5"#),
-    ("copilot/bad_request", r#"failed: "400 Invalid argument""#),
+    ("copilot/bad_request", r#"failed: "400 messages: not like this""#),
     (
         "copilot/context_full",
         r#"the model's context is full: "400 This model's maximum context length is 128000 tokens. Ho…""#,
@@ -291,17 +294,17 @@ pub(crate) const OUTCOMES: &[(&str, &str)] = &[
         "copilot/session_lost",
         r#"its session is not known any more: "Error: No session, task, or name matched '11111111-2222-4333…" · no session"#,
     ),
-    ("copilot/success", r#"ok "Done. DONE-MARKER" · 1 tools · gpt-5"#),
+    ("copilot/success", r#"ok "Done.\n\n<promise>DONE</promise>" · 1 tools · gpt-5"#),
     ("copilot/tool_error", r#"ok "It failed." · 1 tools · gpt-5"#),
     (
         "copilot/truncated_stream",
-        r#"ok "stub: no turn left" · gpt-5 · retrying: the provider cannot be reached"#,
+        r#"failed: "Failed to get response from the AI model; retried 5 times (t…" · retrying: the provider cannot be reached"#,
     ),
     (
         "gemini/authentication",
         r#"not logged in, or not permitted: "Incorrect API key provided" · 0+0r+0w>0 $0.0000 · gemini-2.5-pro"#,
     ),
-    ("gemini/bad_request", r#"failed: "Invalid argument" · 0+0r+0w>0 $0.0000 · gemini-2.5-pro"#),
+    ("gemini/bad_request", r#"failed: "contents: not like this" · 0+0r+0w>0 $0.0000 · gemini-2.5-pro"#),
     (
         "gemini/context_full",
         r#"the model's context is full: "This model's maximum context length is 128000 tokens. Howeve…" · 0+0r+0w>0 $0.0000 · gemini-2.5-pro"#,
@@ -339,11 +342,14 @@ pub(crate) const OUTCOMES: &[(&str, &str)] = &[
         "gemini/session_lost",
         r#"its session is not known any more: "Error resuming session: No previous sessions found for this …" · no session"#,
     ),
-    ("gemini/success", r#"ok "Done. DONE-MARKER" · 2400+1600r+0w>80 $0.0000 · 1 tools · gemini-2.5-pro"#),
+    (
+        "gemini/success",
+        r#"ok "Done.\n\n<promise>DONE</promise>" · 2400+1600r+0w>80 $0.0000 · 1 tools · gemini-2.5-pro"#,
+    ),
     ("gemini/tool_error", r#"ok "It failed." · 2400+1600r+0w>80 $0.0000 · 1 tools · gemini-2.5-pro"#),
     (
         "gemini/truncated_stream",
-        r#"ok "half an answerstub: no turn left" · 2400+1600r+0w>80 $0.0000 · gemini-2.5-pro"#,
+        r#"failed: "" · 4800+0r+0w>160 $0.0000 · gemini-2.5-pro · notice: error: Model stream ended without a finish reason."#,
     ),
     ("opencode/authentication", r#"not logged in, or not permitted: "Incorrect API key provided""#),
     ("opencode/bad_request", r#"failed: "Invalid argument""#),
@@ -364,4 +370,34 @@ pub(crate) const OUTCOMES: &[(&str, &str)] = &[
     ),
     ("opencode/success", r#"ok "Done. DONE-MARKER" · 2400+1600r+0w>80 $0.0000 · 1 tools"#),
     ("opencode/tool_error", r#"ok "It failed." · 2400+1600r+0w>80 $0.0000 · 1 tools"#),
+    (
+        "claude/truncated_later",
+        r#"its output ends too early: "" · 1200+0r+0w>40 $0.0070 · 1 tools · context 1200/1000000 · claude-opus-4-8[1m]"#,
+    ),
+    (
+        "copilot/dropped_once",
+        r#"ok "Done.\n\n<promise>DONE</promise>" · gpt-5 · retrying: the provider cannot be reached"#,
+    ),
+    ("copilot/interrupted_in_call", r#"interrupted: "" · no session"#),
+    ("copilot/permission_denied", r#"it was not permitted to act: "" · 1 tools · gpt-5 · tool failed"#),
+    (
+        "copilot/rate_limited",
+        r#"the provider is overloaded: "Failed to get response from the AI model; retried 5 times (t…" · retrying: the provider is overloaded"#,
+    ),
+    (
+        "copilot/wrong_key",
+        r#"not logged in, or not permitted: "Authentication failed with provider at http://127.0.0.1:4000…" · retrying: not logged in, or not permitted"#,
+    ),
+    (
+        "gemini/interrupted_in_call",
+        r#"its output ends too early: "Ripgrep is not available. Falling back to GrepTool." · gemini-2.5-pro"#,
+    ),
+    (
+        "gemini/permission_denied",
+        r#"ok "Done.\n\n<promise>DONE</promise>" · 2400+0r+0w>80 $0.0000 · 1 tools · gemini-2.5-pro · tool failed"#,
+    ),
+    (
+        "gemini/wrong_key",
+        r#"not logged in, or not permitted: "API key not valid." · 0+0r+0w>0 $0.0000 · gemini-2.5-pro"#,
+    ),
 ];

@@ -111,6 +111,8 @@ fn attempt(task: &TaskId, iteration: Iteration, attempt: Attempt, code: i32, ver
             branch: Some("main".to_owned()),
             carried: (attempt > 1).then(|| hash(iteration)),
             command: "agent --print".to_owned(),
+            agent: "agent".to_owned(),
+            session: None,
             workspace: "/repository".to_owned(),
             prompt: blob("Work on the task below.", iteration),
         },

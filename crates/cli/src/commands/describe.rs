@@ -113,6 +113,9 @@ pub(crate) fn verdict_words(verdict: &Verdict) -> String {
             format!("{}: {}", verdict_name(verdict), reasons.join("; "))
         }
         Verdict::Errored { failure } => format!("{}: {}", verdict_name(verdict), failure.message),
+        Verdict::Unavailable { trouble, message } => {
+            format!("{}, {trouble}: {message}", verdict_name(verdict))
+        }
         Verdict::Unclaimed | Verdict::Asked => verdict_name(verdict).to_owned(),
     }
 }

@@ -22,6 +22,7 @@ use crate::commands::{print_json, run, surroundings};
 use crate::config::{self, Config, Flags};
 use crate::detect;
 use crate::failure::{FAILURE, Failure};
+use crate::team::team;
 use crate::term::{self, Style};
 
 /// The first git that can merge trees onto a base of our choosing.
@@ -257,10 +258,14 @@ fn configuration(workspace: &Path, config: &Config) -> Vec<Finding> {
             Err(error) => Finding::problem("agent", chain(&error), "mend the scenario"),
         },
         (None, Some(line)) => command("agent", workspace, line, "agent command"),
+        (None, None) if config.agent.name.is_some() => match team(workspace, config) {
+            Ok(team) => Finding::ok("agent", team.rules.order.join(", else ")),
+            Err(failure) => Finding::failure("agent", failure),
+        },
         (None, None) => Finding::warning(
             "agent",
             "no agent is configured",
-            "set `command` under [agent] in wiggum.toml, or use --agent-command",
+            "set `name` under [agent] in wiggum.toml, or use --agent (`wiggum agents` tells what is there)",
         ),
     });
     let mut verify = config.policy.checks.verify.clone();

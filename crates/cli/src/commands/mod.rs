@@ -1,5 +1,6 @@
 //! One file per command; each turns arguments into one call of the library and prints the result.
 
+mod agents;
 mod backlog;
 mod demo;
 mod describe;
@@ -15,7 +16,10 @@ mod setup;
 mod show;
 mod status;
 mod task;
+mod tokens;
 mod watch;
+
+pub(crate) use run::resolvable;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -44,6 +48,8 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Inbox(args) => inbox::inbox(&args),
         Command::Answer(args) => requests::answer(&args),
         Command::Graph(args) => graph::graph(&args),
+        Command::Agents(args) => agents::agents(&args),
+        Command::Tokens(args) => tokens::tokens(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Config(ConfigCommand::Show(args)) => setup::config_show(&args),
         Command::Task(command) => task::task(&command),

@@ -4,7 +4,6 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use wiggum_agents::{CommandAgent, Driver, ScriptedAgent};
 use wiggum_core::policy::Millis;
 use wiggum_engine::{Engine, Input, Observer, Outcome, Remote, Settings};
 use wiggum_workspace::git::Git;
@@ -18,6 +17,7 @@ use crate::config::{self, Config, ConfigSource, Flags};
 use crate::detect;
 use crate::failure::Failure;
 use crate::narrate::{JsonLines, Narrator};
+use crate::team::team;
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let here = surroundings()?;
@@ -75,9 +75,13 @@ fn flags(args: &RunArgs) -> Result<Flags, Failure> {
         prompt: args.prompt.clone(),
         headless: args.headless.then_some(true),
         allow_dirty: args.allow_dirty.then_some(true),
-        agent: None,
+        agent: args.agent.clone(),
         agent_command: args.agent_command.clone(),
         agent_timeout: duration("--agent-timeout", args.agent_timeout.as_deref())?,
+        model: args.model.clone(),
+        fallback: args.fallback.clone(),
+        max_wait: duration("--max-wait", args.max_wait.as_deref())?,
+        continue_sessions: args.continue_sessions.then_some(true),
         scenario: args.scenario.clone(),
         max_iterations: args.max_iterations,
         max_duration: duration("--max-duration", args.max_duration.as_deref())?,
@@ -99,8 +103,9 @@ fn duration(flag: &str, text: Option<&str>) -> Result<Option<Millis>, Failure> {
 /// Everything the engine needs, or what is missing for it.
 pub(crate) fn settings(workspace: &Path, config: Config, interactive: bool) -> Result<Settings, Failure> {
     let backlog = find_backlog(workspace, config.backlog.as_deref())?;
-    let driver = driver(workspace, &config)?;
+    let team = team(workspace, &config)?;
     let mut policy = config.policy.clone();
+    policy.agents = team.rules;
     policy.people.present = interactive;
     if policy.checks.verify.is_empty() && *config.source("checks.verify") == ConfigSource::Default {
         let found = detect::detect(workspace, wiggum_backlog::candidates()).verify;
@@ -116,31 +121,13 @@ pub(crate) fn settings(workspace: &Path, config: Config, interactive: bool) -> R
         name: config.name.clone(),
         prompt: prompt(workspace, &config)?,
         policy,
-        driver,
-        env: config.agent.env.clone().into_iter().collect(),
+        agents: team.agents,
         allow_dirty: config.allow_dirty,
         wiggum: std::env::current_exe()
             .map_err(|error| Failure::other(format!("cannot find this program's own path: {error}")))?,
         grace: Grace::default(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     })
-}
-
-fn driver(workspace: &Path, config: &Config) -> Result<Box<dyn Driver>, Failure> {
-    if let Some(scenario) = &config.agent.scenario {
-        let scenario = absolute(scenario)?;
-        wiggum_agents::script::load(&scenario)
-            .map_err(|error| Failure::usage(wiggum_engine::error::chain(&error)))?;
-        return Ok(Box::new(ScriptedAgent { scenario }));
-    }
-    let Some(line) = &config.agent.command else {
-        return Err(Failure::usage("no agent is configured").hint(
-            "name one: `wiggum run --agent-command 'claude -p --dangerously-skip-permissions'`, or set \
-             `command` under [agent] in wiggum.toml",
-        ));
-    };
-    resolvable(workspace, line, "agent command")?;
-    Ok(Box::new(CommandAgent { line: line.clone(), prompt_via: config.agent.prompt_via }))
 }
 
 /// A missing program is said before anything runs, not after three retries.

@@ -470,7 +470,7 @@ impl AttemptShown {
             out.line(&match verdict {
                 Verdict::Accepted { .. } => format!("  {} {first}", style.green("✓")),
                 Verdict::Refuted { .. } | Verdict::Errored { .. } => format!("  {} {first}", style.red("✗")),
-                Verdict::Unclaimed | Verdict::Asked | Verdict::Held { .. } => {
+                Verdict::Unclaimed | Verdict::Asked | Verdict::Held { .. } | Verdict::Unavailable { .. } => {
                     format!("  {} {first}", style.yellow("·"))
                 }
             });

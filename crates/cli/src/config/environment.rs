@@ -42,7 +42,7 @@ fn written(shape: Shape, text: &str) -> Spanned<DeValue<'_>> {
     match shape {
         Shape::Name | Shape::Path | Shape::Command | Shape::Choice(_) => plain(),
         // `[ -f done ]` is a command although it begins like a list.
-        Shape::Commands | Shape::Globs => match DeValue::parse(text.trim()) {
+        Shape::Commands | Shape::Globs | Shape::Words => match DeValue::parse(text.trim()) {
             Ok(value) if value.get_ref().is_array() => value,
             Ok(_) | Err(_) => plain(),
         },
@@ -51,7 +51,7 @@ fn written(shape: Shape, text: &str) -> Spanned<DeValue<'_>> {
             "0" | "false" | "no" | "off" => Spanned::new(0..text.len(), DeValue::Boolean(false)),
             _ => plain(),
         },
-        Shape::Count(_) | Shape::Duration(_) | Shape::Variables => {
+        Shape::Count(_) | Shape::Duration(_) | Shape::Variables | Shape::Pairs => {
             DeValue::parse(text.trim()).unwrap_or_else(|_| plain())
         }
     }

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::agents::{self, AGENT_KEYS, AgentKey};
 use super::keys::{self, KEYS, Key, SECTIONS, Settable};
 use super::problem::{distance, nearest};
 use super::read::{Fault, read};
-use super::value::{Complaint, Value};
+use super::value::{Complaint, Shape, Value};
 use super::{ConfigSource, Layer, Place, Setting};
 
 pub(super) fn layer(path: &Path, text: &str, source: impl Fn(PathBuf, usize) -> ConfigSource) -> Layer {
@@ -28,6 +29,10 @@ pub(super) fn layer(path: &Path, text: &str, source: impl Fn(PathBuf, usize) -> 
     for (key, value, span) in walk.found {
         let source = source(path.to_owned(), line_of(text, span.start));
         layer.settings.push(Setting { key, value, place: place(&span), source });
+    }
+    for (agent, key, value, span) in walk.agents {
+        let source = source(path.to_owned(), line_of(text, span.start));
+        layer.agents.push(agents::Setting { agent, key, value, source });
     }
     layer
 }
@@ -69,6 +74,8 @@ struct Walk {
     /// What is wrong with known keys and sections.
     faults: Vec<Fault>,
     unknown: Vec<Fault>,
+    /// What the sections `[agents.NAME]` say.
+    agents: Vec<(String, &'static AgentKey, Value, Range<usize>)>,
 }
 
 impl Walk {
@@ -77,6 +84,7 @@ impl Walk {
             let is_section = |(section, _): &&(&str, &str)| !section.is_empty() && *section == name.get_ref();
             match SECTIONS.iter().find(is_section) {
                 Some((section, _)) => self.section(section, name, value),
+                None if name.get_ref() == agents::SECTION => self.agents(name, value),
                 None => self.entry("", name, value),
             }
         }
@@ -92,6 +100,48 @@ impl Walk {
                 self.faults
                     .push((name.span(), complaint.hint(format!("write [{section}] and {key} = … below it"))));
             }
+        }
+    }
+
+    fn agents(&mut self, name: &Spanned<impl AsRef<str>>, value: &Spanned<DeValue<'_>>) {
+        let Some(table) = value.get_ref().as_table() else {
+            let complaint = Complaint::new("`agents` holds a section for each agent");
+            return self.faults.push((name.span(), complaint.hint("write [agents.NAME]")));
+        };
+        for (name, agent) in table {
+            let word = name.get_ref().as_ref();
+            match (agent.get_ref().as_table(), Shape::Name.accept(Value::Text(word.to_owned()))) {
+                (Some(keys), Ok(_)) => {
+                    keys.iter().for_each(|(key, value)| self.agent_entry(word, key, value))
+                }
+                (None, _) => {
+                    let complaint = Complaint::new(format!("`agents.{word}` is a section"));
+                    self.faults.push((name.span(), complaint.hint(format!("write [agents.{word}]"))));
+                }
+                (Some(_), Err(complaints)) => {
+                    self.faults.extend(complaints.into_iter().map(|complaint| (name.span(), complaint)));
+                }
+            }
+        }
+    }
+
+    fn agent_entry(&mut self, agent: &str, name: &Spanned<impl AsRef<str>>, value: &Spanned<DeValue<'_>>) {
+        let word = name.get_ref().as_ref();
+        let Some(key) = AGENT_KEYS.iter().find(|key| key.name == word) else {
+            let complaint = Complaint::new(format!("unknown key `agents.{agent}.{word}`"));
+            let names = || AGENT_KEYS.iter().map(|key| key.name);
+            let hint = match nearest(word, names()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("the keys of an agent are {}", names().collect::<Vec<_>>().join(", ")),
+            };
+            return self.unknown.push((name.span(), complaint.hint(hint)));
+        };
+        match read(key.shape, value) {
+            Ok(value) => self.agents.push((agent.to_owned(), key, value, name.span())),
+            Err(faults) => self.faults.extend(faults.into_iter().map(|(span, complaint)| {
+                let message = format!("`agents.{agent}.{word}`: {}", complaint.message);
+                (span, Complaint { message, ..complaint })
+            })),
         }
     }
 

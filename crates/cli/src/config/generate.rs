@@ -3,6 +3,7 @@
 
 use serde_json::{Map, json};
 
+use super::agents::{self, AGENT_KEYS};
 use super::keys::{self, KEYS, Key, SECTIONS, Settable};
 use super::value::{Shape, UNITS, Value, Zero};
 
@@ -27,6 +28,10 @@ pub(crate) fn commented_toml(presets: &[Preset]) -> String {
             text.push_str(&commented_key(key, presets.iter().find(|preset| preset.key == key.path)));
         }
     }
+    text.push_str(
+        "\n# Agents under names of your own, each with a section; see docs/configuration.md for its keys.\n\
+         #[agents.fast]\n#family = \"claude\"\n#model = \"haiku\"\n",
+    );
     text
 }
 
@@ -80,6 +85,15 @@ pub(crate) fn configuration_markdown() -> String {
         for key in in_files(section) {
             text.push_str(&markdown_row(key));
         }
+    }
+    text.push_str(
+        "\n## `[agents.NAME]`\n\nAn agent under a name of your own, for `agent.name`, `agent.fallback`, `agent.roles` and the `agent` of a \
+         task.\nA section with the name of a family (`[agents.claude]`) describes that one.\n\n\
+         | key | value | meaning |\n|---|---|---|\n",
+    );
+    for key in AGENT_KEYS {
+        let words = escaped(&value_words(key.shape));
+        text.push_str(&format!("| `{}` | {words} | {} |\n", key.name, escaped(key.help)));
     }
     text.push_str(
         "\n## Flags and variables\n\nEmpty variables count as not set. Where several are set, the one further right \
@@ -142,7 +156,8 @@ fn value_words(shape: Shape) -> String {
         Shape::Choice(words) => {
             words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", ")
         }
-        Shape::Variables => "table of texts".to_owned(),
+        Shape::Words => "text or list".to_owned(),
+        Shape::Variables | Shape::Pairs => "table of texts".to_owned(),
     }
 }
 
@@ -167,6 +182,7 @@ pub(crate) fn config_schema() -> serde_json::Value {
             properties.insert((*section).to_owned(), schema);
         }
     }
+    properties.insert(agents::SECTION.to_owned(), agents_schema());
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "wiggum.toml",
@@ -174,6 +190,22 @@ pub(crate) fn config_schema() -> serde_json::Value {
         "type": "object",
         "properties": properties,
         "additionalProperties": false,
+    })
+}
+
+fn agents_schema() -> serde_json::Value {
+    let keys: Map<_, _> = AGENT_KEYS
+        .iter()
+        .map(|key| {
+            let mut schema = shape_schema(key.shape);
+            schema.insert("description".to_owned(), key.help.into());
+            (key.name.to_owned(), schema.into())
+        })
+        .collect();
+    json!({
+        "type": "object",
+        "description": "Agents under names of your own.",
+        "additionalProperties": { "type": "object", "properties": keys, "additionalProperties": false },
     })
 }
 
@@ -197,7 +229,9 @@ fn shape_schema(shape: Shape) -> Map<String, serde_json::Value> {
     let schema = match shape {
         Shape::Name => json!({ "type": "string", "pattern": "^[^\\s./\\\\][^\\s/\\\\]{0,63}$" }),
         Shape::Path | Shape::Command => text,
-        Shape::Commands | Shape::Globs => json!({ "anyOf": [text, { "type": "array", "items": text }] }),
+        Shape::Commands | Shape::Globs | Shape::Words => {
+            json!({ "anyOf": [text, { "type": "array", "items": text }] })
+        }
         Shape::Count(zero) => json!({ "type": "integer", "minimum": least(zero), "maximum": u32::MAX }),
         Shape::Duration(zero) => json!({ "anyOf": [
             { "type": "string", "pattern": duration_pattern() },
@@ -205,7 +239,9 @@ fn shape_schema(shape: Shape) -> Map<String, serde_json::Value> {
         ] }),
         Shape::Switch => json!({ "type": "boolean" }),
         Shape::Choice(words) => json!({ "type": "string", "enum": words }),
-        Shape::Variables => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
+        Shape::Variables | Shape::Pairs => {
+            json!({ "type": "object", "additionalProperties": { "type": "string" } })
+        }
     };
     match schema {
         serde_json::Value::Object(schema) => schema,

@@ -98,10 +98,11 @@ pub(crate) const KEYS: &[Key] = &[
     },
     Key {
         path: "agent.name",
-        settable: Settable::PerRun,
         flag: Some("--agent"),
         other_variables: &["WIGGUM_AGENT"],
-        help: "The agent to use, by name.",
+        help: "The agent to use: claude, codex, gemini, copilot, opencode, aider, amp, or one with a section \
+               [agents.NAME].",
+        example: Some("\"claude\""),
         get: |config| optional_text(config.agent.name.as_ref()),
         set: |config, value| config.agent.name = value.optional_text(),
         ..Key::of(Shape::Name)
@@ -115,6 +116,90 @@ pub(crate) const KEYS: &[Key] = &[
         get: |config| optional_text(config.agent.command.as_ref()),
         set: |config, value| config.agent.command = value.optional_text(),
         ..Key::of(Shape::Command)
+    },
+    Key {
+        path: "agent.model",
+        flag: Some("--model"),
+        other_variables: &["WIGGUM_MODEL"],
+        help: "The model that the agent should use, by the agent's own name for it.",
+        example: Some("\"sonnet\""),
+        get: |config| optional_text(config.agent.model.as_ref()),
+        set: |config, value| config.agent.model = value.optional_text(),
+        ..Key::of(Shape::Command)
+    },
+    Key {
+        path: "agent.args",
+        help: "Further arguments for the agent's program.",
+        example: Some("[\"--max-turns\", \"50\"]"),
+        get: |config| Value::List(config.agent.args.clone()),
+        set: |config, value| config.agent.args = value.list(),
+        ..Key::of(Shape::Words)
+    },
+    Key {
+        path: "agent.fallback",
+        flag: Some("--fallback"),
+        other_variables: &["WIGGUM_FALLBACK"],
+        help: "Agents that take over, in this order, while the first one cannot work: its usage limit is reached, \
+               its provider fails, it is missing or not logged in.",
+        example: Some("[\"codex\"]"),
+        get: |config| Value::List(config.agent.fallback.clone()),
+        set: |config, value| config.agent.fallback = value.list(),
+        ..Key::of(Shape::Words)
+    },
+    Key {
+        path: "agent.roles",
+        help: "Who works on tasks of a role, by the name of the agent.",
+        example: Some("{ tester = \"codex\" }"),
+        get: |config| Value::Variables(config.policy.agents.roles.clone()),
+        set: |config, value| config.policy.agents.roles = value.variables(),
+        ..Key::of(Shape::Pairs)
+    },
+    Key {
+        path: "agent.max_wait",
+        flag: Some("--max-wait"),
+        other_variables: &["WIGGUM_MAX_WAIT"],
+        help: "How long agents that cannot work are waited for before the run ends. 0 is not at all.",
+        get: |config| Value::Duration(config.policy.agents.max_wait),
+        set: |config, value| config.policy.agents.max_wait = value.duration(),
+        ..Key::of(Shape::Duration(Zero::Number))
+    },
+    Key {
+        path: "agent.backoff",
+        help: "How long the loop waits after a fault of the agent's provider; doubles with each.",
+        get: |config| Value::Duration(config.policy.agents.backoff),
+        set: |config, value| config.policy.agents.backoff = value.duration(),
+        ..Key::of(Shape::Duration(Zero::Number))
+    },
+    Key {
+        path: "agent.backoff_max",
+        help: "The longest such wait.",
+        get: |config| Value::Duration(config.policy.agents.backoff_max),
+        set: |config, value| config.policy.agents.backoff_max = value.duration(),
+        ..Key::of(Shape::Duration(Zero::Number))
+    },
+    Key {
+        path: "agent.silence",
+        help: "How long an agent that tells what it does may say nothing before it is ended. 0 is no limit.",
+        get: |config| config.policy.agents.silence.map_or(Value::None, Value::Duration),
+        set: |config, value| config.policy.agents.silence = value.optional_duration(),
+        ..Key::of(Shape::Duration(Zero::NoLimit))
+    },
+    Key {
+        path: "agent.continue",
+        flag: Some("--continue"),
+        help: "Go on with the agent's own session from one iteration to the next, instead of a fresh one each.",
+        get: |config| Value::Switch(config.policy.agents.continue_sessions),
+        set: |config, value| config.policy.agents.continue_sessions = value.switch(),
+        ..Key::of(Shape::Switch)
+    },
+    Key {
+        path: "agent.pass_env",
+        help: "Variables of your environment that agents get although they look like secrets of something else. \
+               A `*` at the end stands for any rest.",
+        example: Some("[\"NPM_TOKEN\"]"),
+        get: |config| Value::List(config.agent.pass_env.clone()),
+        set: |config, value| config.agent.pass_env = value.list(),
+        ..Key::of(Shape::Words)
     },
     Key {
         path: "agent.prompt_via",
@@ -372,7 +457,7 @@ fn meaning<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(word.into()).unwrap_or_else(|error| unreachable!("a word of the table: {error}"))
 }
 
-fn prompt_via(word: &str) -> PromptVia {
+pub(super) fn prompt_via(word: &str) -> PromptVia {
     match word {
         "stdin" => PromptVia::Stdin,
         "argument" => PromptVia::Argument,
@@ -381,7 +466,7 @@ fn prompt_via(word: &str) -> PromptVia {
     }
 }
 
-fn prompt_via_word(via: PromptVia) -> &'static str {
+pub(super) fn prompt_via_word(via: PromptVia) -> &'static str {
     match via {
         PromptVia::Stdin => "stdin",
         PromptVia::Argument => "argument",

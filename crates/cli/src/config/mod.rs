@@ -7,6 +7,7 @@
 //! What keys there are is the matter of [`keys`]; whether a file that a value names exists, and
 //! whether somebody is there to ask, is not looked at here.
 
+pub(crate) mod agents;
 pub(crate) mod environment;
 mod file;
 pub(crate) mod generate;
@@ -26,12 +27,15 @@ use serde::Serialize;
 use wiggum_agents::PromptVia;
 use wiggum_core::policy::{Millis, Policy};
 
+pub(crate) use agents::NamedAgent;
 use keys::Key;
 pub(crate) use problem::{ConfigProblems, Place, Problem};
-use value::{Complaint, Value};
+use value::{Complaint, Shape, Value};
 
 /// The file of a workspace.
 pub(crate) const WORKSPACE_FILE: &str = "wiggum.toml";
+
+const WAYS_TO_NAME_AN_AGENT: [&str; 3] = ["agent.name", "agent.command", "agent.scenario"];
 
 /// Where configuration is read from.
 #[derive(Clone, Debug)]
@@ -54,6 +58,10 @@ pub(crate) struct Flags {
     pub(crate) agent: Option<String>,
     pub(crate) agent_command: Option<String>,
     pub(crate) agent_timeout: Option<Millis>,
+    pub(crate) model: Option<String>,
+    pub(crate) fallback: Vec<String>,
+    pub(crate) max_wait: Option<Millis>,
+    pub(crate) continue_sessions: Option<bool>,
     pub(crate) scenario: Option<PathBuf>,
     pub(crate) max_iterations: Option<u32>,
     pub(crate) max_duration: Option<Millis>,
@@ -73,6 +81,8 @@ pub(crate) struct Config {
     pub(crate) headless: bool,
     pub(crate) allow_dirty: bool,
     pub(crate) agent: AgentConfig,
+    /// The sections `[agents.NAME]`.
+    pub(crate) agents: BTreeMap<String, NamedAgent>,
     /// All rules of the run but two, which are not configuration: `people.present` is up to
     /// whoever knows the terminal, `selection` to the backlog.
     pub(crate) policy: Policy,
@@ -82,11 +92,15 @@ pub(crate) struct Config {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AgentConfig {
     pub(crate) name: Option<String>,
-    /// At most one of `command` and `scenario` is set: the one that was said later.
+    /// At most one of `name`, `command` and `scenario` is set: the one that was said last.
     pub(crate) command: Option<String>,
     pub(crate) scenario: Option<PathBuf>,
     pub(crate) prompt_via: PromptVia,
     pub(crate) env: BTreeMap<String, String>,
+    pub(crate) model: Option<String>,
+    pub(crate) args: Vec<String>,
+    pub(crate) fallback: Vec<String>,
+    pub(crate) pass_env: Vec<String>,
 }
 
 /// Where a value came from. The order is the precedence: later wins.
@@ -111,7 +125,7 @@ struct Origin {
 /// One line of `wiggum config show`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Explained {
-    pub(crate) key: &'static str,
+    pub(crate) key: String,
     pub(crate) value: Value,
     pub(crate) source: ConfigSource,
     pub(crate) help: &'static str,
@@ -136,6 +150,9 @@ pub(crate) fn resolve(sources: &Sources<'_>) -> Result<Config, ConfigProblems> {
         for setting in layer.settings {
             config.set(setting);
         }
+        for setting in layer.agents {
+            config.set_agent(setting);
+        }
     }
     // A refused value left its default behind, which would contradict what nobody wrote.
     if problems.is_empty() {
@@ -159,7 +176,8 @@ pub(crate) fn user_file(env: &BTreeMap<String, String>) -> Option<PathBuf> {
 impl Config {
     /// Every key with its value, source and meaning, in the order of the documentation.
     pub(crate) fn explain(&self) -> Vec<Explained> {
-        keys::KEYS.iter().map(|key| self.explain_key(key)).collect()
+        let named = self.agents.iter().flat_map(|(name, agent)| agent.explain(name));
+        keys::KEYS.iter().map(|key| self.explain_key(key)).chain(named).collect()
     }
 
     /// Where the value of a key came from.
@@ -169,23 +187,22 @@ impl Config {
 
     fn explain_key(&self, key: &'static Key) -> Explained {
         let value = self.origins.get(key.path).map_or_else(|| key.default(), |origin| origin.value.clone());
-        Explained {
-            key: key.path,
-            value: value.without_secrets(),
-            source: self.source(key.path).clone(),
-            help: key.help,
-        }
+        let value = if key.shape == Shape::Variables { value.without_secrets() } else { value };
+        Explained { key: key.path.to_owned(), value, source: self.source(key.path).clone(), help: key.help }
     }
 
     fn set(&mut self, Setting { key, value, place, source }: Setting) {
-        // A command and a scenario exclude each other, so the later one takes the place of the other.
-        match key.path {
-            "agent.command" => self.unset("agent.scenario"),
-            "agent.scenario" => self.unset("agent.command"),
-            _ => {}
+        // These exclude each other, so the later one takes the place of the others.
+        if WAYS_TO_NAME_AN_AGENT.contains(&key.path) {
+            let others = WAYS_TO_NAME_AN_AGENT.iter().filter(|path| **path != key.path);
+            others.for_each(|path| self.unset(path));
         }
         (key.set)(self, value.clone());
         self.origins.insert(key.path, Origin { value, source, place });
+    }
+
+    fn set_agent(&mut self, agents::Setting { agent, key, value, source }: agents::Setting) {
+        self.agents.entry(agent).or_default().set(key, value, source);
     }
 
     fn unset(&mut self, path: &str) {
@@ -244,6 +261,7 @@ impl Default for Config {
             headless: false,
             allow_dirty: false,
             agent: AgentConfig::default(),
+            agents: BTreeMap::new(),
             policy: Policy::default(),
             origins: BTreeMap::new(),
         }
@@ -280,6 +298,7 @@ pub(crate) fn explained_table(rows: &[Explained]) -> String {
 #[derive(Debug, Default)]
 struct Layer {
     settings: Vec<Setting>,
+    agents: Vec<agents::Setting>,
     problems: Vec<Problem>,
 }
 
@@ -297,15 +316,15 @@ impl Layer {
         self.problems.push(Problem { place, message, hint });
     }
 
-    /// One layer cannot want both kinds of agent; between layers the later one wins.
+    /// One layer cannot want several agents in several ways; between layers the later one wins.
     fn two_agents(&self) -> Option<Problem> {
-        let find = |path: &str| self.settings.iter().find(|setting| setting.key.path == path);
-        find("agent.command")?;
-        let scenario = find("agent.scenario")?;
+        let said = |path: &&&str| self.settings.iter().find(|setting| setting.key.path == **path);
+        let mut said = WAYS_TO_NAME_AN_AGENT.iter().filter_map(|path| said(&path));
+        let (one, other) = (said.next()?, said.next()?);
         Some(Problem {
-            place: scenario.place.clone(),
-            message: "`agent.command` and `agent.scenario` are both set".to_owned(),
-            hint: Some("the scripted agent of a scenario takes the place of a command: keep one".to_owned()),
+            place: other.place.clone(),
+            message: format!("`{}` and `{}` are both set", one.key.path, other.key.path),
+            hint: Some("each says who works: keep one".to_owned()),
         })
     }
 }
@@ -353,6 +372,10 @@ fn flag_values(flags: &Flags) -> Vec<(&'static str, Value)> {
         agent,
         agent_command,
         agent_timeout,
+        model,
+        fallback,
+        max_wait,
+        continue_sessions,
         scenario,
         max_iterations,
         max_duration,
@@ -371,6 +394,10 @@ fn flag_values(flags: &Flags) -> Vec<(&'static str, Value)> {
         ("agent.name", text(agent)),
         ("agent.command", text(agent_command)),
         ("agent.timeout", agent_timeout.map(Value::Duration)),
+        ("agent.model", text(model)),
+        ("agent.fallback", (!fallback.is_empty()).then(|| Value::List(fallback.clone()))),
+        ("agent.max_wait", max_wait.map(Value::Duration)),
+        ("agent.continue", continue_sessions.map(Value::Switch)),
         ("agent.scenario", path(scenario)),
         ("limits.iterations", max_iterations.map(Value::Count)),
         ("limits.duration", max_duration.map(Value::Duration)),

@@ -48,10 +48,12 @@ fn convert(shape: Shape, written: &Spanned<DeValue<'_>>) -> Result<Converted, Fa
         (Shape::Name | Shape::Path | Shape::Command | Shape::Choice(_), DeValue::String(text)) => {
             Ok(Value::Text(text.to_string()).into())
         }
-        (Shape::Commands | Shape::Globs, DeValue::String(text)) => {
+        (Shape::Commands | Shape::Globs | Shape::Words, DeValue::String(text)) => {
             Ok(Value::List(vec![text.to_string()]).into())
         }
-        (Shape::Commands | Shape::Globs, DeValue::Array(elements)) => Ok(texts(shape, elements)),
+        (Shape::Commands | Shape::Globs | Shape::Words, DeValue::Array(elements)) => {
+            Ok(texts(shape, elements))
+        }
         (Shape::Count(_), DeValue::Integer(_)) => {
             integer(written).map(|number| Value::Count(number).into()).ok_or_else(wrong)
         }
@@ -63,7 +65,7 @@ fn convert(shape: Shape, written: &Spanned<DeValue<'_>>) -> Result<Converted, Fa
             parse_duration(text).map(|millis| Value::Duration(millis).into()).map_err(|_| wrong())
         }
         (Shape::Switch, DeValue::Boolean(on)) => Ok(Value::Switch(*on).into()),
-        (Shape::Variables, DeValue::Table(table)) => Ok(variables(table)),
+        (Shape::Variables | Shape::Pairs, DeValue::Table(table)) => Ok(variables(table)),
         (
             Shape::Name
             | Shape::Path
@@ -74,7 +76,9 @@ fn convert(shape: Shape, written: &Spanned<DeValue<'_>>) -> Result<Converted, Fa
             | Shape::Count(_)
             | Shape::Duration(_)
             | Shape::Switch
-            | Shape::Variables,
+            | Shape::Words
+            | Shape::Variables
+            | Shape::Pairs,
             _,
         ) => Err(wrong()),
     }

@@ -297,7 +297,7 @@ fn hints_for_unknown_keys() {
     );
     check_problems(
         "agent = \"claude\"\n",
-        "wiggum.toml:1:1: `agent` is a section\n  hint: write [agent] and command = … below it",
+        "wiggum.toml:1:1: `agent` is a section\n  hint: write [agent] and name = … below it",
     );
     check_problems(
         "headless = true\n",
@@ -422,9 +422,13 @@ fn all_flags() {
         prompt: Some("p.md".into()),
         headless: Some(true),
         allow_dirty: Some(true),
-        agent: Some("a".to_owned()),
+        agent: None,
         agent_command: Some("c".to_owned()),
         agent_timeout: Some(Millis::from_secs(60)),
+        model: Some("m".to_owned()),
+        fallback: vec!["f".to_owned()],
+        max_wait: Some(Millis::from_secs(3600)),
+        continue_sessions: Some(true),
         scenario: None,
         max_iterations: Some(0),
         max_duration: Some(Millis::from_secs(7200)),
@@ -441,8 +445,11 @@ name = \"n\" <- --name
 prompt = \"p.md\" <- --prompt
 headless = true <- --headless
 allow_dirty = true <- --allow-dirty
-agent.name = \"a\" <- --agent
 agent.command = \"c\" <- --agent-command
+agent.model = \"m\" <- --model
+agent.fallback = [\"f\"] <- --fallback
+agent.max_wait = \"1h\" <- --max-wait
+agent.continue = true <- --continue
 agent.timeout = \"1m\" <- --agent-timeout
 limits.iterations = none <- --max-iterations
 limits.duration = \"2h\" <- --max-duration
@@ -457,7 +464,7 @@ fn command_and_scenario() {
     let both = "[agent]\ncommand = \"c\"\nscenario = \"s.toml\"\n";
     check_problems(
         both,
-        "wiggum.toml:3:1: `agent.command` and `agent.scenario` are both set\n  hint: the scripted agent of a scenario takes the place of a command: keep one",
+        "wiggum.toml:3:1: `agent.command` and `agent.scenario` are both set\n  hint: each says who works: keep one",
     );
     let case = Case::new("[agent]\nscenario = \"s.toml\"\n").user("[agent]\ncommand = \"c\"\n");
     assert_eq!(case.set(), "agent.scenario = \"s.toml\" <- wiggum.toml:2");
@@ -465,6 +472,33 @@ fn command_and_scenario() {
     let case = case.flags(Flags { agent_command: Some("d".to_owned()), ..Flags::default() });
     assert_eq!(case.set(), "agent.command = \"d\" <- --agent-command");
     assert_eq!(case.config().agent.scenario, None);
+    let case = case.flags(Flags { agent: Some("claude".to_owned()), ..Flags::default() });
+    assert_eq!(case.set(), "agent.name = \"claude\" <- --agent");
+    assert_eq!(case.config().agent.command, None);
+}
+
+#[test]
+fn agents_with_sections_of_their_own() {
+    let case = Case::new(
+        "[agents.fast]\nfamily = \"claude\"\nmodel = \"haiku\"\nargs = [\"--verbose\"]\nenv = { KEY = \"secret\" }\n\
+         timeout = \"10m\"\n[agents.mine]\ncommand = \"my-agent\"\nprompt_via = \"file\"\n",
+    )
+    .user("[agents.fast]\nmodel = \"opus\"\nprogram = \"claude-beta\"\n");
+    assert_eq!(
+        case.set(),
+        "agents.fast.family = \"claude\" <- wiggum.toml:2
+agents.fast.program = \"claude-beta\" <- config.toml:3
+agents.fast.model = \"haiku\" <- wiggum.toml:3
+agents.fast.args = [\"--verbose\"] <- wiggum.toml:4
+agents.fast.env = { KEY = \"…\" } <- wiggum.toml:5
+agents.fast.timeout = \"10m\" <- wiggum.toml:6
+agents.mine.command = \"my-agent\" <- wiggum.toml:8
+agents.mine.prompt_via = \"file\" <- wiggum.toml:9"
+    );
+    check_problems(
+        "[agents.a]\nfamily = \"cladue\"\nmodle = \"x\"\n[agents]\nb = 1\n",
+        "wiggum.toml:2:10: `agents.a.family`: expected \"claude\", \"codex\", \"gemini\", \"copilot\", \"opencode\", \"aider\" or \"amp\", found \"cladue\"\n  hint: did you mean \"claude\"?\nwiggum.toml:3:1: unknown key `agents.a.modle`\n  hint: did you mean `model`?\nwiggum.toml:5:1: `agents.b` is a section\n  hint: write [agents.b]",
+    );
 }
 
 #[test]
@@ -592,7 +626,7 @@ fn every_rule_of_the_policy_has_a_key() {
     for key in KEYS {
         let other = match key.shape {
             Shape::Name | Shape::Path | Shape::Command => Value::Text("other".to_owned()),
-            Shape::Commands | Shape::Globs => Value::List(vec!["other".to_owned()]),
+            Shape::Commands | Shape::Globs | Shape::Words => Value::List(vec!["other".to_owned()]),
             Shape::Count(_) => Value::Count(4711),
             Shape::Duration(_) => Value::Duration(Millis(4711)),
             Shape::Switch => Value::Switch(true),
@@ -600,7 +634,9 @@ fn every_rule_of_the_policy_has_a_key() {
                 let unlike = words.iter().find(|word| Value::Text((**word).to_owned()) != key.default());
                 Value::Text((*unlike.unwrap()).to_owned())
             }
-            Shape::Variables => Value::Variables(BTreeMap::from([("A".to_owned(), "b".to_owned())])),
+            Shape::Variables | Shape::Pairs => {
+                Value::Variables(BTreeMap::from([("A".to_owned(), "b".to_owned())]))
+            }
         };
         (key.set)(&mut config, other.clone());
         assert_eq!((key.get)(&config), other, "{}", key.path);
@@ -608,7 +644,8 @@ fn every_rule_of_the_policy_has_a_key() {
     let (before, after) = (flat(&Policy::default()), flat(&config.policy));
     let same: Vec<_> =
         before.iter().filter(|(path, value)| after.get(*path) == Some(value)).map(|(path, _)| path).collect();
-    assert_eq!(same, ["people.present", "selection"]);
+    // Those of agents follow from their names and sections.
+    assert_eq!(same, ["agents.order", "agents.timeouts", "people.present", "selection"]);
 }
 
 fn flat(policy: &Policy) -> BTreeMap<String, serde_json::Value> {

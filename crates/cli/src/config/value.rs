@@ -34,8 +34,12 @@ pub(crate) enum Shape {
     Duration(Zero),
     Switch,
     Choice(&'static [&'static str]),
+    /// One text or a list of them.
+    Words,
     /// Environment variables.
     Variables,
+    /// Names for names.
+    Pairs,
 }
 
 /// What `0` says.
@@ -98,7 +102,9 @@ impl Shape {
             Self::Duration(_) => "a duration such as \"90s\", \"30m\" or \"1h30m\"".to_owned(),
             Self::Switch => "true or false".to_owned(),
             Self::Choice(words) => one_of(words),
+            Self::Words => "a text or a list of texts".to_owned(),
             Self::Variables => "a table of texts such as { KEY = \"value\" }".to_owned(),
+            Self::Pairs => "a table of texts such as { tester = \"codex\" }".to_owned(),
         }
     }
 
@@ -107,6 +113,7 @@ impl Shape {
         match self {
             Self::Commands => Self::Command.expected(),
             Self::Globs => "a path pattern".to_owned(),
+            Self::Words => "a text".to_owned(),
             Self::Name
             | Self::Path
             | Self::Command
@@ -114,7 +121,8 @@ impl Shape {
             | Self::Duration(_)
             | Self::Switch
             | Self::Choice(_)
-            | Self::Variables => self.expected(),
+            | Self::Variables
+            | Self::Pairs => self.expected(),
         }
     }
 
@@ -167,7 +175,9 @@ impl Shape {
             | Self::Count(_)
             | Self::Duration(_)
             | Self::Switch
-            | Self::Variables => None,
+            | Self::Words
+            | Self::Variables
+            | Self::Pairs => None,
         }
     }
 }

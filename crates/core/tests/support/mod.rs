@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use uuid::Uuid;
 use wiggum_core::decide::{Action, StopWhy, decide};
 use wiggum_core::event::{
-    Answer, BlobRef, Claim, ClaimSource, EndReason, Envelope, Event, Evidence, Exit, Failure, Question,
-    QuestionKind,
+    AgentFacts, Answer, BlobRef, Claim, ClaimSource, EndReason, Envelope, Event, Evidence, Exit, Failure,
+    Question, QuestionKind, Trouble,
 };
 use wiggum_core::ids::{LoopId, TaskId};
 use wiggum_core::policy::{Millis, Policy};
@@ -30,7 +30,7 @@ pub(crate) struct World {
     pub(crate) interrupt_first: u32,
     mood: Mood,
     seed: u64,
-    now: Timestamp,
+    pub(crate) now: Timestamp,
     changes: u32,
 }
 
@@ -59,6 +59,7 @@ impl World {
         }
         world.policy.limits.no_progress = world.below(4) + 1;
         world.policy.people.present = world.maybe(3);
+        world.policy.agents.order = (0..=world.below(2)).map(|number| format!("agent {number}")).collect();
         world.policy.checks.complete_without_claim = world.maybe(4);
         if world.maybe(5) {
             world.policy.checks.verify.clear();
@@ -173,11 +174,11 @@ impl World {
         }
     }
 
-    fn perform(&mut self, action: &Action) {
+    pub(crate) fn perform(&mut self, action: &Action) {
         self.now = add_millis(self.now, 250);
         match action.clone() {
             Action::Record(event) => self.push(*event),
-            Action::StartIteration { iteration, task, attempt, carried } => {
+            Action::StartIteration { iteration, task, attempt, agent, carried } => {
                 self.push(Event::IterationStarted {
                     iteration,
                     task,
@@ -186,6 +187,8 @@ impl World {
                     branch: None,
                     carried,
                     command: "agent".to_owned(),
+                    agent,
+                    session: None,
                     workspace: "/repository".to_owned(),
                     prompt: BlobRef::default(),
                 });
@@ -253,6 +256,7 @@ impl World {
             }
             _ => None,
         };
+        let trouble = error.as_ref().and_then(|_| self.trouble());
         let questions = if outcome == 4 { vec![question()] } else { Vec::new() };
         self.push(Event::AgentEnded {
             iteration: open.iteration,
@@ -261,13 +265,30 @@ impl World {
             message: BlobRef::default(),
             duration: Millis(1000),
             usage: None,
-            facts: Box::default(),
+            facts: Box::new(AgentFacts { trouble, ..AgentFacts::default() }),
             claim,
             questions,
             error,
             flags: Vec::new(),
             ended_processes: 0,
         });
+    }
+
+    /// Now and then it is the agent that cannot work.
+    fn trouble(&mut self) -> Option<Trouble> {
+        if self.mood != Mood::Random {
+            return None;
+        }
+        let resets_at = Some(add_millis(self.now, 60_000));
+        let troubles = [
+            Trouble::UsageLimit { resets_at },
+            Trouble::UsageLimit { resets_at: None },
+            Trouble::Overloaded,
+            Trouble::SessionLost,
+            Trouble::ContextFull,
+            Trouble::Authentication,
+        ];
+        troubles.get(self.below(12) as usize).cloned()
     }
 
     fn inspect(&mut self, iteration: u32, attempt: u32) {

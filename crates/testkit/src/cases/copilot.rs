@@ -17,21 +17,22 @@ pub(super) fn cases() -> Vec<Case> {
         Turn { text: "I will write the file.".to_owned(), ..bash("printf 'hello\\n' > hello.txt; ls") };
     vec![
         case("success", Scenario::from([first, done()]).usage(usage)),
-        case("permission_denied", [bash("touch a.txt"), done()]).arguments(&PLAIN),
+        case("permission_denied", [bash("touch a.txt"), done()]).with_arguments(&PLAIN),
         case("wrong_key", fails(401, "Incorrect API key provided")),
         case("bad_request", fails(400, "messages: not like this")),
         case("truncated_stream", [Turn::says("half an answer").cut(Cut::End).forever()]),
         case("dropped_once", [Turn::says(&"word ".repeat(200)).cut(Cut::Middle), done()]),
         case("interrupted_in_call", [Turn::says("never").hangs()])
             .signalled(Moment::Asked(1), Signal::INT)
-            .varying(),
-        case("rate_limited", fails(429, "slow down")),
+            .unsteady(),
+        // It tries again by itself for a minute.
+        case("rate_limited", fails(429, "slow down")).unsteady(),
     ]
 }
 
 fn case(name: &'static str, scenario: impl Into<Scenario>) -> Case {
     let arguments = [&PLAIN[..], &["--allow-all-tools"]].concat();
-    Case::new(Agent::Copilot, name, scenario).arguments(&arguments)
+    Case::new(Agent::Copilot, name, scenario).with_arguments(&arguments)
 }
 
 fn done() -> Turn {

@@ -3,6 +3,7 @@
 mod claude;
 mod codex;
 mod copilot;
+mod gemini;
 
 use crate::agents::Agent;
 use crate::case::Case;
@@ -12,6 +13,7 @@ pub fn of(agent: Agent) -> Vec<Case> {
         Agent::Claude => claude::cases(),
         Agent::Codex => codex::cases(),
         Agent::Copilot => copilot::cases(),
+        Agent::Gemini => gemini::cases(),
     }
 }
 

@@ -1,0 +1,165 @@
+//! The agents a loop may use: what they are given, and when they are given up.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use uuid::Uuid;
+use wiggum_agents::{AgentEvent, Driver, Finished, Problem, Session};
+use wiggum_core::event::Trouble;
+use wiggum_core::policy::Millis;
+use wiggum_core::redact::is_secret_name;
+use wiggum_workspace::process::Stop;
+
+use crate::engine::{Engine, Settings};
+
+/// An agent as it is configured.
+pub struct Agent {
+    pub name: String,
+    pub driver: Box<dyn Driver>,
+    /// Further variables for it.
+    pub env: Vec<(String, String)>,
+    /// Names of variables that it gets although they look like secrets of somebody else. A `*` at the
+    /// end stands for any rest.
+    pub pass_env: Vec<String>,
+}
+
+impl Agent {
+    /// The variables of our own environment that this agent does not get.
+    pub fn withheld(&self) -> Vec<String> {
+        let ours = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        ours.filter(|name| is_secret_name(name) && !self.may_have(name)).collect()
+    }
+
+    fn may_have(&self, name: &str) -> bool {
+        let passed = self.pass_env.iter().map(String::as_str).chain(self.driver.secrets().iter().copied());
+        passed.into_iter().any(|pattern| match pattern.strip_suffix('*') {
+            Some(beginning) => name.starts_with(beginning),
+            None => name == pattern,
+        })
+    }
+}
+
+impl Settings {
+    pub(crate) fn agent(&self, name: &str) -> Option<&Agent> {
+        self.agents.iter().find(|agent| agent.name == name)
+    }
+
+    /// How the first choice is called, and who takes over.
+    pub fn describe_agents(&self) -> String {
+        let order = &self.policy.agents.order;
+        let mut named = order.iter().filter_map(|name| self.agent(name));
+        let first = named.next().or(self.agents.first());
+        let described = first.map_or_else(String::new, |agent| agent.driver.describe());
+        let others: Vec<&str> = named.map(|agent| agent.name.as_str()).collect();
+        if others.is_empty() { described } else { format!("{described}, else {}", others.join(", ")) }
+    }
+}
+
+/// The agent's own session for one iteration.
+#[derive(Clone, Debug)]
+pub(crate) enum ChosenSession {
+    Named(String),
+    Continued(String),
+}
+
+impl ChosenSession {
+    pub(crate) fn id(&self) -> &str {
+        let (Self::Named(id) | Self::Continued(id)) = self;
+        id
+    }
+
+    pub(crate) fn session(&self) -> Session<'_> {
+        match self {
+            Self::Named(id) => Session::Named(id),
+            Self::Continued(id) => Session::Continued(id),
+        }
+    }
+}
+
+/// How long an agent has said nothing, and how long it may.
+#[derive(Clone, Debug)]
+pub(crate) struct Quiet {
+    started: Instant,
+    /// Milliseconds from the start to the last sign of life.
+    last: Arc<AtomicU64>,
+    limit: Option<Duration>,
+}
+
+impl Quiet {
+    pub(crate) fn new(limit: Option<Millis>) -> Self {
+        let limit = limit.map(Millis::as_duration);
+        Self { started: Instant::now(), last: Arc::default(), limit }
+    }
+
+    /// Called on the thread that reads the output.
+    pub(crate) fn broken(&self) {
+        let now = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.last.store(now, Ordering::Relaxed);
+    }
+
+    /// How much longer it may be silent; without a limit, for ever.
+    fn left(&self) -> Option<Duration> {
+        let silent_since = Duration::from_millis(self.last.load(Ordering::Relaxed));
+        Some((silent_since + self.limit?).saturating_sub(self.started.elapsed()))
+    }
+}
+
+impl Engine<'_> {
+    /// The session to go on with, or a new one that can be gone on with later.
+    pub(crate) fn choose_session(&self, agent: &str) -> Option<ChosenSession> {
+        let resumes = self.settings.agent(agent).is_some_and(|agent| agent.driver.abilities().resume);
+        let state = &self.journal.state;
+        let known = || state.agents.session(&state.policy.agents, agent).map(str::to_owned);
+        resumes.then(|| match known() {
+            Some(session) => ChosenSession::Continued(session),
+            None => ChosenSession::Named(Uuid::now_v7().to_string()),
+        })
+    }
+
+    /// Ends an agent that has been silent for too long; says how long it may still be.
+    pub(crate) fn end_silent_agent(&mut self) -> Option<Duration> {
+        let left = self.agent.as_ref().filter(|agent| agent.given_up.is_none())?.quiet.left()?;
+        if left.is_zero() {
+            self.give_up_agent(Trouble::Silent);
+            return None;
+        }
+        Some(left)
+    }
+
+    /// What an agent says of itself while it runs can mean that it is not worth waiting for.
+    pub(crate) fn heed(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::Retrying {
+                trouble: trouble @ (Trouble::Authentication | Trouble::UsageLimit { .. }),
+            } => {
+                self.give_up_agent(trouble.clone());
+            }
+            AgentEvent::Retrying { .. }
+            | AgentEvent::Output(_)
+            | AgentEvent::ToolCall { .. }
+            | AgentEvent::ToolResult { .. }
+            | AgentEvent::Usage(_)
+            | AgentEvent::Session(_)
+            | AgentEvent::Limit { .. }
+            | AgentEvent::Notice(_) => {}
+        }
+    }
+
+    fn give_up_agent(&mut self, trouble: Trouble) {
+        let grace = self.settings.grace;
+        if let Some(agent) = self.agent.as_mut().filter(|agent| agent.given_up.is_none()) {
+            agent.given_up = Some(trouble);
+            agent.process.stop(Stop::Asked, grace);
+        }
+    }
+}
+
+/// What counts of an agent that was given up: why, and not how it took it.
+pub(crate) fn given_up(finished: &Finished, trouble: Trouble) -> Finished {
+    let message = match &finished.problem {
+        Some(problem) if problem.trouble == trouble => problem.message.clone(),
+        Some(_) | None => trouble.to_string(),
+    };
+    Finished { problem: Some(Problem { trouble, message }), ..finished.clone() }
+}
