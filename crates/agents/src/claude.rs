@@ -1,6 +1,7 @@
 //! Claude Code.
 
 mod stream;
+mod wire;
 
 use crate::family::{Cli, Profile, Start, Traces, flag, words};
 use crate::json::JsonLines;

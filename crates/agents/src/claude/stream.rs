@@ -1,14 +1,9 @@
 //! Claude Code's stream: what counts is its `result` event, never its exit code.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-
-use jiff::Timestamp;
-use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
 use wiggum_core::event::{AgentFacts, ContextFill, Trouble, Usage};
 
-use crate::json::{End, Loose, Reader, decode, detail, kind, shown};
+use super::wire::{Assistant, Outcome, RateLimit, RateLimitEvent, System, Tokens, User};
+use crate::json::{End, Reader, decode, detail, kind, shown};
 use crate::tokens::ByMessage;
 use crate::{AgentEvent, Finished, Problem, said};
 
@@ -30,151 +25,6 @@ pub(crate) struct ClaudeStream {
 struct Spoken {
     id: String,
     text: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct System<'a> {
-    #[serde(borrow)]
-    subtype: Loose<Cow<'a, str>>,
-    session_id: Loose<Option<String>>,
-    model: Loose<Option<String>>,
-    #[serde(borrow)]
-    error: Loose<Cow<'a, str>>,
-    error_status: Loose<Option<u16>>,
-    #[serde(borrow)]
-    fallback_model: Loose<Cow<'a, str>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Assistant<'a> {
-    #[serde(borrow)]
-    message: Message<'a>,
-    parent_tool_use_id: Loose<Option<String>>,
-    error: Loose<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Message<'a> {
-    id: Loose<String>,
-    #[serde(borrow)]
-    content: Loose<Vec<Block<'a>>>,
-    usage: Loose<Tokens>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Block<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Loose<Cow<'a, str>>,
-    text: Loose<String>,
-    name: Loose<String>,
-    #[serde(borrow)]
-    input: Option<&'a RawValue>,
-}
-
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(default)]
-struct Tokens {
-    input_tokens: u64,
-    output_tokens: u64,
-    cache_read_input_tokens: u64,
-    cache_creation_input_tokens: u64,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct User<'a> {
-    #[serde(borrow)]
-    message: Results<'a>,
-    parent_tool_use_id: Loose<Option<String>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Results<'a> {
-    /// Anything else, such as the prompt, is nothing to show. Most of a stream's bytes are here, so
-    /// they are gone through once only.
-    #[serde(borrow)]
-    content: Vec<ToolResult<'a>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ToolResult<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Loose<Cow<'a, str>>,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-    is_error: Loose<bool>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct RateLimitEvent {
-    rate_limit_info: Loose<RateLimit>,
-}
-
-#[derive(Clone, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct RateLimit {
-    status: String,
-    resets_at: Loose<Option<i64>>,
-}
-
-impl RateLimit {
-    fn reached(&self) -> bool {
-        self.status == "rejected"
-    }
-
-    fn resets_at(&self) -> Option<Timestamp> {
-        self.resets_at.0.and_then(|seconds| Timestamp::from_second(seconds).ok())
-    }
-}
-
-/// The event that ends a turn of the whole agent.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Outcome {
-    subtype: Loose<String>,
-    is_error: Loose<bool>,
-    api_error_status: Loose<Option<u16>>,
-    result: Loose<String>,
-    errors: Loose<Vec<String>>,
-    /// Amp's only one.
-    error: Loose<String>,
-    /// The inner one is missing if the model's answer was cut off.
-    #[serde(deserialize_with = "said_or_not")]
-    stop_reason: Option<Option<String>>,
-    terminal_reason: Loose<String>,
-    session_id: Loose<Option<String>>,
-    total_cost_usd: Loose<f64>,
-    usage: Loose<Tokens>,
-    #[serde(rename = "modelUsage")]
-    model_usage: Loose<BTreeMap<String, ModelUsage>>,
-    permission_denials: Loose<Vec<Denial>>,
-}
-
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct ModelUsage {
-    input_tokens: u64,
-    output_tokens: u64,
-    cache_read_input_tokens: u64,
-    cache_creation_input_tokens: u64,
-    context_window: u64,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Denial {
-    tool_name: Loose<String>,
-}
-
-fn said_or_not<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
-    Loose::deserialize(deserializer).map(|reason| Some(reason.0))
 }
 
 impl Reader for ClaudeStream {
@@ -269,7 +119,8 @@ impl ClaudeStream {
     }
 
     /// There may be several: one per message to it, and one when what it left in the background has
-    /// ended. The last counts, but one without words takes none away.
+    /// ended. The last counts; what it says to such an end is added to what it said to us, and one
+    /// without words takes none away.
     fn result(&mut self, mut outcome: Outcome, events: &mut Vec<AgentEvent>) {
         if !outcome.is_error.0 {
             self.session(outcome.session_id.0.as_ref(), events);
@@ -278,11 +129,14 @@ impl ClaudeStream {
             events.push(AgentEvent::Notice(format!("it was not permitted to use {}", denial.tool_name.0)));
         }
         if let Some(earlier) = self.outcome.take()
-            && outcome.result.0.is_empty()
             && !outcome.is_error.0
             && !earlier.is_error.0
         {
-            outcome.result = earlier.result;
+            if outcome.result.0.is_empty() {
+                outcome.result = earlier.result;
+            } else if outcome.origin.0.kind == "task-notification" {
+                outcome.result.0 = format!("{}\n\n{}", earlier.result.0, outcome.result.0);
+            }
         }
         self.outcome = Some(outcome);
         events.extend(self.usage(self.outcome.as_ref()).map(AgentEvent::Usage));

@@ -177,6 +177,15 @@ fn an_empty_word_at_the_end_takes_nothing_back() {
 }
 
 #[test]
+fn what_is_said_to_an_end_in_the_background_is_added() {
+    let said = r#"{"type":"result","subtype":"success","is_error":false,"result":"<promise>DONE</promise>"}"#;
+    let noted = r#"{"type":"result","subtype":"success","is_error":false,"result":"The server stopped.","origin":{"kind":"task-notification"}}"#;
+    let another = r#"{"type":"result","subtype":"success","is_error":false,"result":"Not yet."}"#;
+    check(Family::Claude, &[said, noted], 0, "ok: <promise>DONE</promise>\n\nThe server stopped.");
+    check(Family::Claude, &[said, another], 0, "ok: Not yet.");
+}
+
+#[test]
 fn amp_speaks_as_claude_does() {
     check(
         Family::Amp,
