@@ -52,11 +52,20 @@ impl End<'_> {
             Exit::Code { .. } if began => Trouble::Truncated,
             Exit::Code { .. } | Exit::NotStarted => Trouble::Other,
         };
+        // Who was interrupted or believes to be finished did not complain about that.
         let message = match trouble {
             Trouble::Interrupted => String::new(),
+            _ if self.exit.success() => String::new(),
             _ => shorten(&said::last_words(&self.complaints), RESULT_SHOWN),
         };
         Problem { trouble, message }
+    }
+
+    /// What was the matter with an agent that was still trying again.
+    pub(crate) fn retried(&self, words: &str) -> Problem {
+        let problem = self.complaint(words);
+        let trouble = if problem.trouble == Trouble::Other { Trouble::Overloaded } else { problem.trouble };
+        Problem { trouble, ..problem }
     }
 
     /// What the agent's own words for its failure mean.

@@ -78,7 +78,7 @@ struct OpencodeStream {
     reason: String,
     error: Option<Failure>,
     /// Why it last tried again.
-    retried: Option<Problem>,
+    retried: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -180,8 +180,8 @@ impl Reader for OpencodeStream {
             return;
         }
         let message = line.split_once("error.error=").map_or(line, |(_, words)| words.trim_matches('"'));
-        let trouble = said::without_time(message).unwrap_or(Trouble::Overloaded);
-        self.retried = Some(Problem { trouble: trouble.clone(), message: message.to_owned() });
+        let trouble = said::without_time(message).unwrap_or(Trouble::Other);
+        self.retried = Some(message.to_owned());
         events.push(AgentEvent::Retrying { trouble });
     }
 
@@ -228,8 +228,8 @@ impl OpencodeStream {
             "content-filter" => Trouble::Refused,
             "length" => Trouble::Truncated,
             _ => {
-                let began = self.facts.session.is_some();
-                return Some(self.retried.clone().unwrap_or_else(|| end.cut_short(began)));
+                let retried = self.retried.as_deref().map(|words| end.retried(words));
+                return Some(retried.unwrap_or_else(|| end.cut_short(self.facts.session.is_some())));
             }
         };
         Some(Problem::silent(trouble))

@@ -150,6 +150,10 @@ pub(crate) const OUTCOMES: &[(&str, &str)] = &[
     ),
     ("claude/terminated", r#"interrupted: "" · 1200+0r+0w>1 $0.0000 · 1 tools · claude-opus-4-8[1m]"#),
     (
+        "claude/truncated_later",
+        r#"its output ends too early: "" · 1200+0r+0w>40 $0.0070 · 1 tools · context 1200/1000000 · claude-opus-4-8[1m]"#,
+    ),
+    (
         "claude/truncated_stream",
         r#"its output ends too early: "" · 1200+0r+0w>1 $0.0000 · claude-opus-4-8[1m]"#,
     ),
@@ -266,6 +270,10 @@ pub(crate) const OUTCOMES: &[(&str, &str)] = &[
     ),
     ("copilot/denied", r#"it was not permitted to act: "" · 1 tools · gpt-5 · tool failed"#),
     (
+        "copilot/dropped_once",
+        r#"ok "Done.\n\n<promise>DONE</promise>" · gpt-5 · retrying: the provider cannot be reached"#,
+    ),
+    (
         "copilot/empty",
         r#"it finished without a word: "No response was returned. Send your message again to retry." · gpt-5"#,
     ),
@@ -273,6 +281,7 @@ pub(crate) const OUTCOMES: &[(&str, &str)] = &[
         "copilot/forbidden",
         r#"not logged in, or not permitted: "Authentication failed with provider at http://127.0.0.1:8080…""#,
     ),
+    ("copilot/interrupted_in_call", r#"interrupted: "" · no session"#),
     (
         "copilot/network",
         r#"the provider cannot be reached: "Failed to get response from the AI model; retried 5 times (t…" · retrying: the provider cannot be reached"#,
@@ -281,9 +290,14 @@ pub(crate) const OUTCOMES: &[(&str, &str)] = &[
         "copilot/not_found",
         r#"not logged in, or not permitted: "Model 'gpt-5' not found on provider at http://127.0.0.1:8080…""#,
     ),
+    ("copilot/permission_denied", r#"it was not permitted to act: "" · 1 tools · gpt-5 · tool failed"#),
     (
         "copilot/quota",
         r#"usage limit: "Failed to get response from the AI model; retried 5 times (t…" · retrying: the provider is overloaded"#,
+    ),
+    (
+        "copilot/rate_limited",
+        r#"the provider is overloaded: "Failed to get response from the AI model; retried 5 times (t…" · retrying: the provider is overloaded"#,
     ),
     ("copilot/resumed", r#"ok "Continued." · gpt-5"#),
     (
@@ -299,6 +313,10 @@ pub(crate) const OUTCOMES: &[(&str, &str)] = &[
     (
         "copilot/truncated_stream",
         r#"failed: "Failed to get response from the AI model; retried 5 times (t…" · retrying: the provider cannot be reached"#,
+    ),
+    (
+        "copilot/wrong_key",
+        r#"not logged in, or not permitted: "Authentication failed with provider at http://127.0.0.1:4000…" · retrying: not logged in, or not permitted"#,
     ),
     (
         "gemini/authentication",
@@ -321,6 +339,7 @@ pub(crate) const OUTCOMES: &[(&str, &str)] = &[
         "gemini/forbidden",
         r#"not logged in, or not permitted: "Permission denied" · 0+0r+0w>0 $0.0000 · gemini-2.5-pro"#,
     ),
+    ("gemini/interrupted_in_call", r#"its output ends too early: "" · gemini-2.5-pro"#),
     (
         "gemini/network",
         r#"the provider cannot be reached: "Attempt 4 failed. Retrying with backoff... Error: exception …" · gemini-2.5-pro · retrying: the provider cannot be reached"#,
@@ -328,6 +347,10 @@ pub(crate) const OUTCOMES: &[(&str, &str)] = &[
     (
         "gemini/not_found",
         r#"not logged in, or not permitted: "[API Error: model not found]" · 0+0r+0w>0 $0.0000 · gemini-2.5-pro"#,
+    ),
+    (
+        "gemini/permission_denied",
+        r#"ok "Done.\n\n<promise>DONE</promise>" · 2400+0r+0w>80 $0.0000 · 1 tools · gemini-2.5-pro · tool failed"#,
     ),
     (
         "gemini/quota",
@@ -351,53 +374,39 @@ pub(crate) const OUTCOMES: &[(&str, &str)] = &[
         "gemini/truncated_stream",
         r#"failed: "" · 4800+0r+0w>160 $0.0000 · gemini-2.5-pro · notice: error: Model stream ended without a finish reason."#,
     ),
-    ("opencode/authentication", r#"not logged in, or not permitted: "Incorrect API key provided""#),
-    ("opencode/bad_request", r#"failed: "Invalid argument""#),
+    (
+        "gemini/wrong_key",
+        r#"not logged in, or not permitted: "API key not valid." · 0+0r+0w>0 $0.0000 · gemini-2.5-pro"#,
+    ),
+    (
+        "opencode/authentication",
+        r#"not logged in, or not permitted: "Incorrect API key provided" · retrying: not logged in, or not permitted"#,
+    ),
+    ("opencode/bad_request", r#"failed: "Invalid argument" · retrying: failed"#),
     ("opencode/compacted", r#"ok "ok" · 18000+0r+0w>600 $0.0000"#),
     ("opencode/empty", r#"it finished without a word: "" · 1200+800r+0w>40 $0.0000"#),
-    ("opencode/forbidden", r#"not logged in, or not permitted: "Permission denied""#),
+    ("opencode/forbidden", r#"not logged in, or not permitted: "Permission denied" · retrying: failed"#),
     (
         "opencode/network",
         r#"the provider cannot be reached: "Cannot connect to API: The socket connection was closed unex…""#,
     ),
-    ("opencode/not_found", r#"not logged in, or not permitted: "model not found""#),
-    ("opencode/quota", r#"interrupted: "" · no session"#),
+    (
+        "opencode/not_found",
+        r#"not logged in, or not permitted: "model not found" · retrying: not logged in, or not permitted"#,
+    ),
+    (
+        "opencode/quota",
+        r#"usage limit: "AI_APICallError: You exceeded your current quota, please che…" · no session · retrying: usage limit"#,
+    ),
     ("opencode/resumed", r#"ok "Continued." · 1200+800r+0w>40 $0.0000"#),
-    ("opencode/server_error", r#"interrupted: "" · no session"#),
+    (
+        "opencode/server_error",
+        r#"the provider is overloaded: "AI_APICallError: Internal error" · no session · retrying: failed"#,
+    ),
     (
         "opencode/session_lost",
         r#"its session is not known any more: "Error: Session not found" · no session"#,
     ),
     ("opencode/success", r#"ok "Done. DONE-MARKER" · 2400+1600r+0w>80 $0.0000 · 1 tools"#),
     ("opencode/tool_error", r#"ok "It failed." · 2400+1600r+0w>80 $0.0000 · 1 tools"#),
-    (
-        "claude/truncated_later",
-        r#"its output ends too early: "" · 1200+0r+0w>40 $0.0070 · 1 tools · context 1200/1000000 · claude-opus-4-8[1m]"#,
-    ),
-    (
-        "copilot/dropped_once",
-        r#"ok "Done.\n\n<promise>DONE</promise>" · gpt-5 · retrying: the provider cannot be reached"#,
-    ),
-    ("copilot/interrupted_in_call", r#"interrupted: "" · no session"#),
-    ("copilot/permission_denied", r#"it was not permitted to act: "" · 1 tools · gpt-5 · tool failed"#),
-    (
-        "copilot/rate_limited",
-        r#"the provider is overloaded: "Failed to get response from the AI model; retried 5 times (t…" · retrying: the provider is overloaded"#,
-    ),
-    (
-        "copilot/wrong_key",
-        r#"not logged in, or not permitted: "Authentication failed with provider at http://127.0.0.1:4000…" · retrying: not logged in, or not permitted"#,
-    ),
-    (
-        "gemini/interrupted_in_call",
-        r#"its output ends too early: "Ripgrep is not available. Falling back to GrepTool." · gemini-2.5-pro"#,
-    ),
-    (
-        "gemini/permission_denied",
-        r#"ok "Done.\n\n<promise>DONE</promise>" · 2400+0r+0w>80 $0.0000 · 1 tools · gemini-2.5-pro · tool failed"#,
-    ),
-    (
-        "gemini/wrong_key",
-        r#"not logged in, or not permitted: "API key not valid." · 0+0r+0w>0 $0.0000 · gemini-2.5-pro"#,
-    ),
 ];

@@ -111,6 +111,27 @@ fn a_request_that_was_tried_again_with_success_is_no_failure() {
 }
 
 #[test]
+fn copilot_may_renew_its_token_once() {
+    let refused = r#"{"type":"model.call_failure","data":{"statusCode":401}}"#;
+    let retry = r#"{"type":"assistant.turn_retry","data":{"reason":"transient_auth_error"}}"#;
+    let answer = r#"{"type":"assistant.message","data":{"content":"on it","toolRequests":[]}}"#;
+    let given_up = |lines: &[&str]| {
+        read(Family::Copilot, lines, 1).0.contains(&AgentEvent::Retrying { trouble: Trouble::Authentication })
+    };
+    assert!(!given_up(&[refused, retry, answer, refused, retry]));
+    assert!(given_up(&[refused, retry, refused, retry]));
+}
+
+#[test]
+fn what_an_agent_waited_for_is_told_with_its_end_when_it_is_ended() {
+    let line = "Attempt 1 failed with status 429. Retrying with backoff... You exceeded your current quota. Please retry in 34s.\n";
+    let (_, finished) =
+        parse(Family::Gemini, [(Stream::Stderr, line.as_bytes())], Exit::Signal { signal: 15 });
+    let trouble = finished.problem.map(|problem| problem.trouble.to_string());
+    assert_eq!(trouble.as_deref(), Some("usage limit until 2026-11-15T12:00:34Z"));
+}
+
+#[test]
 fn a_killed_agents_tokens_count_once_per_message() {
     let block = |id: &str, output: u64| {
         format!(
