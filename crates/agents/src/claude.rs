@@ -1,6 +1,7 @@
 //! Claude Code.
 
 mod stream;
+mod wire;
 
 use std::path::Path;
 
@@ -19,7 +20,7 @@ pub(crate) const PROFILE: Profile = Profile {
     abilities: Abilities { live: true, usage: true, cost: true, nudge: true, resume: true, sandbox: true },
     own_paths: &["~/.claude", "~/.claude.json", "~/.cache/claude", "~/.cache/claude-cli-nodejs"],
     path_variables: &["CLAUDE_CONFIG_DIR"],
-    secrets: &["ANTHROPIC_*", "CLAUDE_*", "AWS_*", "GOOGLE_APPLICATION_CREDENTIALS"],
+    secrets: &["ANTHROPIC_*", "CLAUDE_*"],
     login: Traces {
         variables: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
         dir_variable: Some("CLAUDE_CONFIG_DIR"),

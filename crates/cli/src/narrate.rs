@@ -186,7 +186,7 @@ impl Narrator {
                 self.line(&format!("  {} {}", style.red("✗"), first_lines(&failure.message, 3)));
             }
             Verdict::Unavailable { trouble, message } => {
-                let text = format!("the agent cannot work: {trouble} ({})", first_lines(message, 1));
+                let text = format!("the agent cannot work: {}", trouble.with(&first_lines(message, 1)));
                 self.line(&format!("  {} {text}", style.yellow("·")));
             }
             Verdict::Asked => {}

@@ -12,6 +12,7 @@ mod floor;
 mod fold;
 mod iteration;
 mod journal;
+mod parse;
 mod place;
 mod start;
 mod table;
@@ -35,6 +36,7 @@ const FIGURES: [(&str, Measure); 8] = [
     ("status", start::status),
     ("fold", fold::fold),
     ("schedule", fold::schedule),
+    ("parse", parse::measure),
 ];
 
 fn main() -> Outcome<()> {
