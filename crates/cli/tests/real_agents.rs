@@ -6,6 +6,7 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::json;
 use support::{Run, Sandbox, Started};
@@ -358,4 +359,31 @@ fn an_agent_gets_its_own_key_and_no_other() {
     stage.sandbox.env("OPENAI_API_KEY", "sk-stub");
     let stage = stage.settings("").run_done();
     assert_eq!(stage.sandbox.note("keys"), "none some");
+}
+
+/// What somebody says while an agent works reaches the model after the tool call under way.
+fn nudged(agent: Agent, settings: &str) {
+    let scenario = after(agent, shell(agent, "cat \"$SANDBOX/go\" > /dev/null"));
+    let Some(stage) = Stage::new(agent, scenario) else { return };
+    let stage = stage.settings(settings);
+    stage.sandbox.make_pipe("go");
+    let started = stage.start(&[]);
+    assert!(stage.stub.wait_asked(1, Duration::from_secs(60)), "the model was not asked");
+    let mut nudge = stage.sandbox.command(env!("CARGO_BIN_EXE_wiggum"));
+    let output = nudge.current_dir(&stage.sandbox.root).args(["nudge", "mind the gap"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("next tool call"), "{output:?}");
+    stage.sandbox.go();
+    started.finish().exits(0);
+    let told = stage.stub.requests().iter().any(|seen| seen.body.to_string().contains("mind the gap"));
+    assert!(told, "the model was not told");
+    let delivered = stage.sandbox.events().into_iter().find_map(|event| match event {
+        Event::Nudged { text, delivered, .. } if text == "mind the gap" => Some(delivered),
+        _ => None,
+    });
+    assert_eq!(delivered, Some(true));
+}
+
+#[test]
+fn a_nudge_reaches_claude_at_work() {
+    nudged(Agent::Claude, "");
 }
