@@ -26,6 +26,10 @@ impl Stage {
         let stub = StubModel::start(scenario).unwrap();
         let mut sandbox = Sandbox::with_tasks(&["A"]);
         sandbox.env("PATH", agents::search_path().to_str().unwrap());
+        // Codex wants its home outside of it.
+        let temporary = sandbox.base().join("tmp");
+        std::fs::create_dir(&temporary).unwrap();
+        sandbox.env("TMPDIR", temporary.to_str().unwrap());
         let stage = Self { sandbox, stub, agent };
         stage.with(agent)
     }
