@@ -68,6 +68,20 @@ pub(crate) enum Command {
     /// Read and edit the backlog file, safely beside a running loop
     #[command(subcommand)]
     Task(TaskCommand),
+    /// Connect an agent's own sessions: `/ralph-loop` and the hooks behind it
+    Install(InstallArgs),
+    /// Take out of an agent what `wiggum install` put in
+    Uninstall(InstallArgs),
+    /// Loops inside an agent's own session: start, cancel, look
+    #[command(subcommand)]
+    Session(SessionCommand),
+    /// Answer a hook of an agent: its question on standard input, the answer on standard output
+    ///
+    /// `wiggum install` connects these. A session is let go whenever anything is wrong on our side.
+    Hook {
+        /// stop, user-prompt-submit or session-end
+        event: std::ffi::OsString,
+    },
     /// Print a completion script for your shell
     Completions { shell: clap_complete::Shell },
     /// Print the manual page
@@ -331,6 +345,86 @@ pub(crate) enum StatusWord {
     Done,
     Failed,
     Skipped,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InstallArgs {
+    #[arg(value_enum, value_name = "AGENT")]
+    pub(crate) host: HostWord,
+    /// For all your projects
+    #[arg(long, conflicts_with = "project")]
+    pub(crate) user: bool,
+    /// For this repository (the default)
+    #[arg(long)]
+    pub(crate) project: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HostWord {
+    Claude,
+    Codex,
+}
+
+impl HostWord {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionCommand {
+    /// Begin a loop in a session, as `/ralph-loop` does
+    Start(Box<SessionStart>),
+    /// End the loop of a session, as `/cancel-ralph` does
+    Cancel(SessionWhich),
+    /// The loops in sessions of this repository
+    Status(OutputArgs),
+}
+
+/// Which session is meant.
+#[derive(Debug, Args, Clone, Default)]
+pub(crate) struct SessionWhich {
+    /// The session's id [default: the session that calls this]
+    #[arg(long = "session", value_name = "ID", env = "CLAUDE_CODE_SESSION_ID", hide_env_values = true)]
+    pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionStart {
+    #[command(flatten)]
+    pub(crate) which: SessionWhich,
+    /// The task; the agent is given it again until it is done
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prompt: String,
+    /// Let the agent stop after this many iterations; 0 means no limit
+    #[arg(long, value_name = "N", default_value_t = crate::session::MAX_ITERATIONS)]
+    pub(crate) max_iterations: u32,
+    /// What the agent must say between <promise> and </promise> [default: DONE]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) completion_promise: Option<String>,
+    /// A command that must succeed before the task counts as done; may be given several times
+    /// [default: those of the configuration]
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) verify: Vec<String>,
+    /// A Markdown file in which every box must be ticked before the task counts as done
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plan: Option<String>,
+    /// Stop after this many iterations in which nothing in the repository changed; 0 means never
+    #[arg(long, value_name = "N", default_value_t = crate::session::NO_PROGRESS)]
+    pub(crate) no_progress: u32,
+    /// Stop when the same error came this often in a row; 0 means never
+    #[arg(long, value_name = "N", default_value_t = crate::session::SAME_ERROR)]
+    pub(crate) same_error: u32,
+    /// Take an agent at its word that says twice in a row it is ready, if the checks pass
+    #[arg(long)]
+    pub(crate) complete_without_claim: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

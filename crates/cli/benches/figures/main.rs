@@ -32,6 +32,7 @@ const FIGURES: [(&str, Measure); 8] = [
     ("memory", iteration::memory),
     ("trace", trace::measure),
     ("version", start::version),
+    ("hook", start::hook),
     ("status", start::status),
     ("fold", fold::fold),
     ("schedule", fold::schedule),

@@ -8,10 +8,12 @@ mod doctor;
 mod events;
 mod graph;
 mod inbox;
+mod install;
 mod loops;
 mod reference;
 mod requests;
 mod run;
+mod session;
 mod setup;
 mod show;
 mod status;
@@ -53,6 +55,10 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Config(ConfigCommand::Show(args)) => setup::config_show(&args),
         Command::Task(command) => task::task(&command),
+        Command::Install(args) => install::install(&args),
+        Command::Uninstall(args) => install::uninstall(&args),
+        Command::Session(command) => session::session(&command),
+        Command::Hook { event } => Ok(crate::session::hook::run(&event)),
         Command::Completions { shell } => Ok(reference::completions(shell)),
         Command::Man => reference::man(),
         Command::ScriptedAgent { scenario } => demo::scripted_agent(&scenario),
