@@ -27,6 +27,10 @@ impl Stage {
         let stub = StubModel::start(scenario).unwrap();
         let mut sandbox = Sandbox::with_tasks(&["A"]);
         sandbox.env("PATH", agents::search_path().to_str().unwrap());
+        // Codex wants its home outside of it.
+        let temporary = sandbox.base().join("tmp");
+        std::fs::create_dir(&temporary).unwrap();
+        sandbox.env("TMPDIR", temporary.to_str().unwrap());
         let stage = Self { sandbox, stub, agent };
         stage.with(agent)
     }
@@ -233,10 +237,14 @@ fn a_wrong_key_ends_the_run_at_once() {
 
 #[test]
 fn half_an_answer_is_no_success_although_claude_says_so() {
-    let half = Turn::says("Half an answer.\n\n<promise>DONE</promise>").cut(Cut::End);
-    let Some(stage) = Stage::new(Agent::Claude, after(Agent::Claude, half)) else { return };
+    let agent = Agent::Claude;
+    let half = || Turn::says("Half an answer.\n\n<promise>DONE</promise>").cut(Cut::End);
+    let [work, done] = works(agent);
+    // At once, and after a tool's result.
+    let turns = [half(), shell(agent, "touch looked.txt"), half(), work, done];
+    let Some(stage) = Stage::new(agent, turns) else { return };
     let stage = stage.settings("").run_done();
-    assert_eq!(stage.troubles(), [Some(Trouble::Truncated), None]);
+    assert_eq!(stage.troubles(), [Some(Trouble::Truncated), Some(Trouble::Truncated), None]);
 }
 
 #[test]
@@ -299,6 +307,11 @@ fn an_interrupt_leaves_no_process_of_codex() {
 #[test]
 fn an_interrupt_leaves_no_process_of_copilot() {
     interrupted(Agent::Copilot);
+}
+
+#[test]
+fn an_interrupt_leaves_no_process_of_gemini() {
+    interrupted(Agent::Gemini);
 }
 
 #[test]
