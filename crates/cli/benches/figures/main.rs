@@ -27,7 +27,7 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 type Measure = fn(&mut Table) -> Outcome<()>;
 
-const FIGURES: [(&str, Measure); 8] = [
+const FIGURES: [(&str, Measure); 9] = [
     ("iteration", iteration::wall),
     ("memory", iteration::memory),
     ("trace", trace::measure),
