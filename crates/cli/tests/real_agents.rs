@@ -71,6 +71,15 @@ impl Stage {
         self.sandbox.launch(&self.sandbox.root, &all)
     }
 
+    /// Runs until a tool of the agent has written to the pipe `ready`, which lies where all of them
+    /// may write and git does not look.
+    fn start_busy(&self) -> Started<'_> {
+        self.sandbox.make_pipe("repo/ready");
+        let started = self.start(&[]);
+        self.sandbox.receive("repo/ready");
+        started
+    }
+
     /// What became of each start of an agent, in order.
     fn troubles(&self) -> Vec<Option<Trouble>> {
         self.facts().into_iter().map(|facts| facts.trouble).collect()
@@ -283,12 +292,10 @@ fn a_full_context_is_named_and_the_next_one_is_fresh() {
 
 /// Interrupts wiggum while a tool of the agent runs; the next run finishes the work.
 fn interrupted(agent: Agent) {
-    let busy = shell(agent, "printf 'hello\\n' > hello.txt; echo > ../ready; sleep 1000");
+    let busy = shell(agent, "printf 'hello\\n' > hello.txt; echo > ready; sleep 1000");
     let Some(stage) = Stage::new(agent, after(agent, busy)) else { return };
     let stage = stage.settings("");
-    stage.sandbox.make_pipe("ready");
-    let started = stage.start(&[]);
-    stage.sandbox.wait_ready();
+    let started = stage.start_busy();
     started.signal("INT");
     started.finish().exits(130);
     stage.run_done();
@@ -329,12 +336,10 @@ fn what_an_agent_leaves_running_is_ended() {
 
 /// Kills wiggum while a tool of the agent runs; the next run ends what it left and finishes the work.
 fn killed(agent: Agent) {
-    let busy = shell(agent, "echo > ../ready; sleep 1000");
+    let busy = shell(agent, "echo > ready; sleep 1000");
     let Some(stage) = Stage::new(agent, after(agent, busy)) else { return };
     let stage = stage.settings("");
-    stage.sandbox.make_pipe("ready");
-    let started = stage.start(&[]);
-    stage.sandbox.wait_ready();
+    let started = stage.start_busy();
     started.kill();
     assert_ne!(stage.sandbox.processes(), [""; 0], "nothing was left to be ended");
     stage.run_done();
