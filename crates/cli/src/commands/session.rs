@@ -12,8 +12,8 @@ use crate::commands::describe::one_line;
 use crate::commands::{print_json, run};
 use crate::failure::Failure;
 use crate::narrate::elapsed;
-use crate::session::hook::configured_checks;
 use crate::session::progress::Mark;
+use crate::session::prompt::configured_checks;
 use crate::session::slash;
 use crate::session::state::{self, Agent, Place, Session, SessionError, SessionId, Start};
 use crate::term::{self, Style};
@@ -40,7 +40,7 @@ fn start(args: &SessionStart) -> Result<ExitCode, Failure> {
         return Err(Failure::usage("--prompt is empty").hint("say what is to be done"));
     }
     let verify = if args.verify.is_empty() {
-        configured_checks(&workspace).map_err(Failure::usage)?
+        configured_checks(&workspace).map_err(|problem| Failure::usage(problem.to_string()))?
     } else {
         args.verify.clone()
     };
