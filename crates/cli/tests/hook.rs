@@ -464,7 +464,9 @@ fn the_message_is_read_from_the_end_of_a_huge_transcript() {
     sandbox.hook("stop", json!({ "transcript_path": path })).lets_go(&["done after 1 iteration"]);
 
     sandbox.begin("/ralph-loop make it");
-    for path in ["/dev/zero", "/nowhere", "/"] {
+    sandbox.make_pipe("pipe");
+    let pipe = sandbox.base().join("pipe").display().to_string();
+    for path in ["/dev/zero", "/nowhere", "/", &pipe] {
         sandbox.hook("stop", json!({ "transcript_path": path })).blocks(&[]);
         sandbox.work(path.len());
     }
