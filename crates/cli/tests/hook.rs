@@ -514,6 +514,18 @@ fn a_session_started_from_outside_learns_whose_it_is() {
 }
 
 #[test]
+fn a_session_that_calls_us_need_not_be_named() {
+    for variable in ["CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID"] {
+        let mut sandbox = Sandbox::new();
+        sandbox.env(variable, ID);
+        sandbox.wiggum(&["session", "start", "--prompt", "make it"]).exits(0).says(ID);
+        sandbox.stop("a").blocks(&["make it"]);
+        sandbox.wiggum(&["session", "cancel"]).exits(0).says(ID);
+        sandbox.stop("b").lets_go(&["cancelled"]);
+    }
+}
+
+#[test]
 fn what_nobody_touched_for_long_is_forgotten() {
     let sandbox = Sandbox::new();
     sandbox.begin("/ralph-loop make it");
