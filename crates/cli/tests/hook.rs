@@ -464,7 +464,9 @@ fn the_message_is_read_from_the_end_of_a_huge_transcript() {
     sandbox.hook("stop", json!({ "transcript_path": path })).lets_go(&["done after 1 iteration"]);
 
     sandbox.begin("/ralph-loop make it");
-    for path in ["/dev/zero", "/nowhere", "/"] {
+    sandbox.make_pipe("pipe");
+    let pipe = sandbox.base().join("pipe").display().to_string();
+    for path in ["/dev/zero", "/nowhere", "/", &pipe] {
         sandbox.hook("stop", json!({ "transcript_path": path })).blocks(&[]);
         sandbox.work(path.len());
     }
@@ -509,6 +511,18 @@ fn a_session_started_from_outside_learns_whose_it_is() {
     sandbox.env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "1");
     sandbox.stop("a").blocks(&[]);
     sandbox.stop("a").lets_go(&["claude lets itself be sent back 1 times"]);
+}
+
+#[test]
+fn a_session_that_calls_us_need_not_be_named() {
+    for variable in ["CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID"] {
+        let mut sandbox = Sandbox::new();
+        sandbox.env(variable, ID);
+        sandbox.wiggum(&["session", "start", "--prompt", "make it"]).exits(0).says(ID);
+        sandbox.stop("a").blocks(&["make it"]);
+        sandbox.wiggum(&["session", "cancel"]).exits(0).says(ID);
+        sandbox.stop("b").lets_go(&["cancelled"]);
+    }
 }
 
 #[test]

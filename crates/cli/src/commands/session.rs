@@ -12,8 +12,8 @@ use crate::commands::describe::one_line;
 use crate::commands::{print_json, run};
 use crate::failure::Failure;
 use crate::narrate::elapsed;
-use crate::session::hook::configured_checks;
 use crate::session::progress::Mark;
+use crate::session::prompt::configured_checks;
 use crate::session::slash;
 use crate::session::state::{self, Agent, Place, Session, SessionError, SessionId, Start};
 use crate::term::{self, Style};
@@ -27,11 +27,11 @@ pub(crate) fn session(command: &SessionCommand) -> Result<ExitCode, Failure> {
 }
 
 fn start(args: &SessionStart) -> Result<ExitCode, Failure> {
-    let id = args.which.id.as_deref().ok_or_else(|| {
+    let id = caller(&args.which).ok_or_else(|| {
         Failure::usage("which session?")
-            .hint("name it: `wiggum session start --session ID`; inside Claude Code it is found")
+            .hint("name it: `wiggum session start --session ID`; inside Claude Code and Codex it is found")
     })?;
-    let id = SessionId::parse(id)?;
+    let id = SessionId::parse(&id)?;
     let workspace = run::workspace()?;
     let promise = args.completion_promise.as_deref().map(slash::promise).transpose();
     let completion_promise =
@@ -40,7 +40,7 @@ fn start(args: &SessionStart) -> Result<ExitCode, Failure> {
         return Err(Failure::usage("--prompt is empty").hint("say what is to be done"));
     }
     let verify = if args.verify.is_empty() {
-        configured_checks(&workspace).map_err(Failure::usage)?
+        configured_checks(&workspace).map_err(|problem| Failure::usage(problem.to_string()))?
     } else {
         args.verify.clone()
     };
@@ -57,7 +57,14 @@ fn start(args: &SessionStart) -> Result<ExitCode, Failure> {
         no_progress_limit: args.no_progress,
         same_error_limit: args.same_error,
     };
-    let agent = if std::env::var_os("CLAUDECODE").is_some() { Agent::Claude } else { Agent::Other };
+    let inside = |variable: &str| std::env::var_os(variable).is_some();
+    let agent = if inside("CLAUDECODE") {
+        Agent::Claude
+    } else if inside(CODEX_SESSION) {
+        Agent::Codex
+    } else {
+        Agent::Other
+    };
     let mut session = Session::new(&id, agent, start, Timestamp::now());
     session.seen.mark = Some(Mark::of(&workspace));
     Place::new(&workspace, &id).begin(&session)?;
@@ -67,11 +74,19 @@ fn start(args: &SessionStart) -> Result<ExitCode, Failure> {
     Ok(term::print(&format!("the loop is on in session {id}: iteration {}\n", session.progress())))
 }
 
+/// In the environment of what Codex runs.
+const CODEX_SESSION: &str = "CODEX_SESSION_ID";
+
+/// The session that was named, or the one that calls us.
+fn caller(which: &SessionWhich) -> Option<String> {
+    which.id.clone().or_else(|| std::env::var(CODEX_SESSION).ok()).filter(|id| !id.is_empty())
+}
+
 fn cancel(args: &SessionWhich) -> Result<ExitCode, Failure> {
     let workspace = run::workspace()?;
     let active = |session: &Session| session.ended.is_none();
-    let id = match &args.id {
-        Some(id) => SessionId::parse(id)?,
+    let id = match caller(args) {
+        Some(id) => SessionId::parse(&id)?,
         None => only_active(&workspace)?,
     };
     let place = Place::new(&workspace, &id);

@@ -3,10 +3,9 @@
 //! Called many times a day by programs that wait, so it comes before the command line is parsed. It
 //! always exits with 0; what went wrong is said in the answer, which then lets the agent go on.
 
-use std::collections::BTreeMap;
+use std::error::Error;
 use std::ffi::OsStr;
-use std::fmt::Display;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,40 +13,33 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use jiff::{Timestamp, Zoned};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use wiggum_core::event::{EndReason, Trouble};
 use wiggum_engine::error::chain;
 
-use super::judge::{self, Stop, Verdict};
-use super::progress::Mark;
-use super::slash::{self, Action, SlashCommand};
-use super::state::{self, Agent, Answered, Place, Session, SessionError, SessionId};
-use super::transcript::Transcript;
-use super::{checks, ralph_file};
-use crate::config::{self, Flags, Sources};
+use super::state::{self, Agent, Place, SessionId};
+use super::{prompt, stop};
 use crate::term;
 
 /// What an agent tells its hooks, of which we need this.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Asked {
+pub(super) struct Asked {
     session_id: Option<String>,
-    transcript_path: Option<PathBuf>,
+    pub(super) transcript_path: Option<PathBuf>,
     cwd: Option<PathBuf>,
     hook_event_name: Option<String>,
     /// Only of sub-agents.
     agent_id: Option<Value>,
     /// Only from Codex.
     turn_id: Option<Value>,
-    last_assistant_message: Option<String>,
-    prompt: Option<String>,
+    pub(super) last_assistant_message: Option<String>,
+    pub(super) prompt: Option<String>,
     /// What the agent left running and will be told the end of.
-    background_tasks: Option<Vec<Value>>,
+    pub(super) background_tasks: Option<Vec<Value>>,
 }
 
-enum Answer {
+pub(super) enum Answer {
     /// Nothing of ours to say.
     Silence,
     /// Let it happen, and tell the user.
@@ -73,7 +65,7 @@ pub(crate) fn run(event: &OsStr) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn our_fault(problem: &dyn Display) -> String {
+pub(super) fn our_fault(problem: &dyn fmt::Display) -> String {
     format!("wiggum: the loop is not in force: {problem}")
 }
 
@@ -103,12 +95,12 @@ fn say(answer: &Answer) {
 
 /// Ends the whole program with an answer when something takes too long: a lock that is held, an
 /// input that never ends.
-struct Watchdog {
+pub(super) struct Watchdog {
     more: Sender<Duration>,
 }
 
 /// Enough for anything but checks.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Watchdog {
     fn start() -> Self {
@@ -131,25 +123,43 @@ impl Watchdog {
         Self { more }
     }
 
-    fn extend(&self, by: Duration) {
+    pub(super) fn extend(&self, by: Duration) {
         // A watchdog that could not be started needs no more time.
         let _ = self.more.send(by);
     }
 }
 
-/// Our own failures in words.
-type Problem = String;
+/// A failure of ours, in words.
+#[derive(Debug)]
+pub(crate) struct Problem(String);
+
+impl Problem {
+    pub(super) fn new(words: impl Into<String>) -> Self {
+        Self(words.into())
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<E: Error> From<E> for Problem {
+    fn from(error: E) -> Self {
+        Self(chain(&error))
+    }
+}
 
 fn answer(name: &str, watchdog: &Watchdog) -> Result<Answer, Problem> {
     let call = match name {
-        "stop" => stop,
-        "user-prompt-submit" => prompt_submitted,
-        "session-end" => session_ended,
+        "stop" => stop::stop,
+        "user-prompt-submit" => prompt::submitted,
+        "session-end" => prompt::session_ended,
         "nudge" => return Ok(nudge()),
         _ => {
-            return Err(format!(
-                "there is no hook `{name}`; there are stop, user-prompt-submit, session-end and nudge"
-            ));
+            let there = "there are stop, user-prompt-submit, session-end and nudge";
+            return Err(Problem::new(format!("there is no hook `{name}`; {there}")));
         }
     };
     let asked = read_question()?;
@@ -157,8 +167,8 @@ fn answer(name: &str, watchdog: &Watchdog) -> Result<Answer, Problem> {
     if subagent {
         return Ok(Answer::Silence);
     }
-    let Some(id) = &asked.session_id else { return Err("the hook was given no session id".to_owned()) };
-    let id = SessionId::parse(id).map_err(|error| chain(&error))?;
+    let Some(id) = &asked.session_id else { return Err(Problem::new("the hook was given no session id")) };
+    let id = SessionId::parse(id)?;
     call(&asked, &id, watchdog)
 }
 
@@ -175,11 +185,14 @@ const LARGEST_QUESTION: u64 = 32 * 1024 * 1024;
 fn read_question() -> Result<Asked, Problem> {
     let mut bytes = Vec::new();
     let mut stdin = std::io::stdin().lock().take(LARGEST_QUESTION + 1);
-    stdin.read_to_end(&mut bytes).map_err(|error| format!("cannot read the hook's input: {error}"))?;
+    stdin
+        .read_to_end(&mut bytes)
+        .map_err(|error| Problem::new(format!("cannot read the hook's input: {error}")))?;
     if bytes.len() as u64 > LARGEST_QUESTION {
-        return Err("the hook's input is too large".to_owned());
+        return Err(Problem::new("the hook's input is too large"));
     }
-    serde_json::from_slice(&bytes).map_err(|error| format!("the hook's input is not understood: {error}"))
+    serde_json::from_slice(&bytes)
+        .map_err(|error| Problem::new(format!("the hook's input is not understood: {error}")))
 }
 
 impl Asked {
@@ -190,7 +203,7 @@ impl Asked {
         project.into_iter().chain(here).filter(|directory| directory.is_absolute()).collect()
     }
 
-    fn agent(&self) -> Agent {
+    pub(super) fn agent(&self) -> Agent {
         if self.turn_id.is_some() {
             Agent::Codex
         } else if std::env::var_os("CLAUDECODE").is_some() {
@@ -200,235 +213,14 @@ impl Asked {
         }
     }
 
-    fn find(&self, id: &SessionId) -> Option<Place> {
+    pub(super) fn find(&self, id: &SessionId) -> Option<Place> {
         Place::find(id, self.directories().iter().map(PathBuf::as_path))
     }
 
     /// The workspace of a loop that begins here.
-    fn workspace(&self) -> Result<PathBuf, Problem> {
+    pub(super) fn workspace(&self) -> Result<PathBuf, Problem> {
         let directories = self.directories();
-        let directory = directories.first().ok_or("the hook was given no directory")?;
+        let directory = directories.first().ok_or_else(|| Problem::new("the hook was given no directory"))?;
         Ok(state::workspace_of(directory).to_owned())
     }
-}
-
-fn stop(asked: &Asked, id: &SessionId, watchdog: &Watchdog) -> Result<Answer, Problem> {
-    let now = Timestamp::now();
-    let place = match asked.find(id) {
-        Some(place) => place,
-        None => match take_over(asked, id, now)? {
-            Some(place) => place,
-            None => return Ok(Answer::Silence),
-        },
-    };
-    let words = |error: SessionError| chain(&error);
-    let _lock = place.lock().map_err(words)?;
-    let mut session = place.load().map_err(words)?;
-    if session.ended.is_some() {
-        return farewell(&place, &mut session, now);
-    }
-    if session.agent == Agent::Other {
-        // Started from outside, where it is not known whose session it is.
-        session.agent = asked.agent();
-    }
-    let mut transcript = asked.transcript_path.as_deref().and_then(|path| Transcript::open(path).ok());
-    let length = transcript.as_ref().map_or(0, |transcript| transcript.length);
-    let message = message(asked, transcript.as_mut());
-    let same = |answered: &mut Answered| now < answered.at && answered.message == hash(&message);
-    if let Some(answered) = session.seen.answered.take_if(same) {
-        // Asked before we had answered, so it is about the same stop, as when two installations call
-        // us. Only once, or a clock that goes backwards could send an agent back for ever.
-        place.save(&session).map_err(words)?;
-        return Ok(Answer::Block { reason: answered.reason, note: None });
-    }
-    let used_tools = transcript
-        .is_some_and(|mut transcript| transcript.used_tools_since(session.seen.transcript).unwrap_or(false));
-    let before = Mark::of(&place.workspace);
-    let waits = asked.background_tasks.as_ref().is_some_and(|tasks| !tasks.is_empty());
-    let moved = session.seen.mark.is_none_or(|earlier| before.moved_since(earlier, used_tools));
-    let progress = moved || waits;
-    if !session.verify.is_empty() {
-        watchdog.extend(checks::BUDGET + PATIENCE);
-    }
-    let checked = checks::run(&session, &place.workspace);
-    if place.is_cancelled() {
-        return farewell(&place, &mut place.load().map_err(words)?, now);
-    }
-    let trouble = trouble(&message);
-    let seen = Stop { message: &message, trouble, used_tools, progress, checked, cap: cap(session.agent) };
-    let mut verdict = judge::judge(&mut session, &seen, now);
-    // Checks change files too, and that is no progress of the agent's.
-    session.seen.mark = Some(if session.verify.is_empty() { before } else { Mark::of(&place.workspace) });
-    session.seen.transcript = length;
-    session.seen.answered = match &verdict {
-        Verdict::Block { reason, .. } => {
-            Some(Answered { message: hash(&message), at: Timestamp::now(), reason: reason.clone() })
-        }
-        Verdict::Release { .. } => None,
-    };
-    if let Err(error) = place.save(&session) {
-        // A block that is not counted could go on for ever.
-        verdict = Verdict::Release { note: our_fault(&chain(&error)) };
-    }
-    Ok(match verdict {
-        Verdict::Block { reason, note } => Answer::Block { reason, note: Some(note) },
-        Verdict::Release { note } => Answer::Note(note),
-    })
-}
-
-/// A loop that is over says so once, if it was ended from outside.
-fn farewell(place: &Place, session: &mut Session, now: Timestamp) -> Result<Answer, Problem> {
-    let cancelled =
-        session.ended.as_mut().filter(|ended| ended.reason == EndReason::ExplicitStop && session.working);
-    let Some(ended) = cancelled else { return Ok(Answer::Silence) };
-    ended.at = now;
-    let note = format!("wiggum: {}", ended.detail);
-    session.working = false;
-    place.save(session).map_err(|error| chain(&error))?;
-    Ok(Answer::Note(note))
-}
-
-/// Goes on with the loop of the plugin that runs in this session, if there is one.
-fn take_over(asked: &Asked, id: &SessionId, now: Timestamp) -> Result<Option<Place>, Problem> {
-    let workspace = asked.workspace()?;
-    let Some(found) = ralph_file::find(&workspace, id).map_err(|error| chain(&error))? else {
-        return Ok(None);
-    };
-    let place = Place::new(&workspace, id);
-    let mut session = found.session(id, asked.agent(), now);
-    session.verify = configured_checks(&workspace)?;
-    place.begin(&session).map_err(|error| chain(&error))?;
-    found.put_aside(&place).map_err(|error| format!("cannot move {}: {error}", found.path.display()))?;
-    Ok(Some(place))
-}
-
-/// What the agent said last.
-fn message(asked: &Asked, transcript: Option<&mut Transcript>) -> String {
-    let told = asked.last_assistant_message.clone().filter(|message| !message.trim().is_empty());
-    let read = || transcript?.last_message().ok()?;
-    told.or_else(read).unwrap_or_default()
-}
-
-/// Agents give a usage limit and the like as their message. A longer one is about limits, not stopped
-/// by one.
-fn trouble(message: &str) -> Option<Trouble> {
-    let message = message.trim();
-    let alone = message.len() < 300 && !message.contains('\n');
-    alone.then(|| wiggum_agents::trouble_in_line(message, Zoned::now)).flatten()
-}
-
-fn hash(message: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    message.hash(&mut hasher);
-    hasher.finish()
-}
-
-/// Measured: Claude Code overrides the ninth block in a row and ends with an empty result.
-const CLAUDE_CAP: u32 = 8;
-
-fn cap(agent: Agent) -> Option<u32> {
-    if agent != Agent::Claude {
-        return None;
-    }
-    let told = std::env::var("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP").ok().and_then(|cap| cap.trim().parse().ok());
-    Some(told.unwrap_or(CLAUDE_CAP)).filter(|cap| *cap > 0)
-}
-
-fn prompt_submitted(asked: &Asked, id: &SessionId, watchdog: &Watchdog) -> Result<Answer, Problem> {
-    let Some((command, arguments)) = asked.prompt.as_deref().and_then(slash::called) else {
-        return set_working(asked, id, true);
-    };
-    match command.action {
-        Action::Start => begin(asked, id, command, arguments),
-        Action::Cancel => cancel(asked, id),
-        Action::Show(arguments) => {
-            watchdog.extend(PATIENCE * 6);
-            show(asked, arguments)
-        }
-    }
-}
-
-fn begin(asked: &Asked, id: &SessionId, command: &SlashCommand, arguments: &str) -> Result<Answer, Problem> {
-    let mut start = match slash::parse(arguments) {
-        Ok(start) => start,
-        Err(error) => {
-            let usage = format!("usage: /{} {}", command.name, command.arguments);
-            return Ok(Answer::Block { reason: format!("wiggum: {error}\n{usage}"), note: None });
-        }
-    };
-    let workspace = asked.workspace()?;
-    if start.verify.is_empty() {
-        start.verify = configured_checks(&workspace)?;
-    }
-    let mut session = Session::new(id, asked.agent(), start, Timestamp::now());
-    session.seen.mark = Some(Mark::of(&workspace));
-    session.seen.transcript =
-        asked.transcript_path.as_deref().and_then(|path| Some(path.metadata().ok()?.len())).unwrap_or(0);
-    Place::new(&workspace, id).begin(&session).map_err(|error| chain(&error))?;
-    Ok(Answer::Context {
-        note: format!("wiggum: the loop is on, iteration {}", session.progress()),
-        context: format!(
-            "A Ralph loop was started in this session: iteration {}. Whenever you stop before the task is done \
-             you are given it again; the options of the command are for the loop, not for you. The task:\n\n{}\n\n{}",
-            session.progress(),
-            session.prompt,
-            judge::instructions(&session)
-        ),
-    })
-}
-
-fn cancel(asked: &Asked, id: &SessionId) -> Result<Answer, Problem> {
-    let place = asked.find(id);
-    let active = match &place {
-        Some(place) => place.load().map_err(|error| chain(&error))?.ended.is_none(),
-        None => false,
-    };
-    let Some(place) = place.filter(|_| active) else {
-        return Ok(Answer::Block { reason: "wiggum: no loop runs in this session".to_owned(), note: None });
-    };
-    let words = |error: SessionError| chain(&error);
-    place.cancel().map_err(words)?;
-    let session = place.load().map_err(words)?;
-    let detail = session.ended.map(|ended| ended.detail).unwrap_or_default();
-    Ok(Answer::Block { reason: format!("wiggum: {detail}"), note: None })
-}
-
-/// Answers with what a command of ours prints, so that the agent need not be asked.
-fn show(asked: &Asked, arguments: &[&str]) -> Result<Answer, Problem> {
-    use wiggum_workspace::process::{CommandLine, Launch, run};
-    let program =
-        std::env::current_exe().map_err(|error| format!("cannot find this program's own path: {error}"))?;
-    let launch = Launch::new(CommandLine::new(program, arguments), asked.workspace()?);
-    let output = run(launch).map_err(|error| chain(&error))?;
-    let text = if output.exit.success() { output.stdout } else { output.stderr };
-    Ok(Answer::Block { reason: String::from_utf8_lossy(&text).trim_end().to_owned(), note: None })
-}
-
-fn session_ended(asked: &Asked, id: &SessionId, _: &Watchdog) -> Result<Answer, Problem> {
-    set_working(asked, id, false)
-}
-
-/// Keeps what `wiggum status` shows true; a session without a loop has nothing to keep.
-fn set_working(asked: &Asked, id: &SessionId, working: bool) -> Result<Answer, Problem> {
-    let Some(place) = asked.find(id) else { return Ok(Answer::Silence) };
-    let words = |error: SessionError| chain(&error);
-    let _lock = place.lock().map_err(words)?;
-    let mut session = place.load().map_err(words)?;
-    if session.ended.is_none() && session.working != working {
-        session.working = working;
-        session.updated_at = Timestamp::now();
-        place.save(&session).map_err(words)?;
-    }
-    Ok(Answer::Silence)
-}
-
-/// The checks of `wiggum.toml` and the user's own configuration, as they are when the loop begins.
-pub(crate) fn configured_checks(workspace: &Path) -> Result<Vec<String>, Problem> {
-    let variables = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let env: BTreeMap<String, String> = variables.collect();
-    let flags = Flags::default();
-    let sources = Sources { workspace, user_file: config::user_file(&env), env: &env, flags: &flags };
-    let config = config::resolve(&sources).map_err(|problems| problems.to_string())?;
-    Ok(config.policy.checks.verify)
 }

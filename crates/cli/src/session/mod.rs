@@ -9,9 +9,11 @@ pub(crate) mod checks;
 pub(crate) mod hook;
 pub(crate) mod judge;
 pub(crate) mod progress;
+pub(crate) mod prompt;
 pub(crate) mod ralph_file;
 pub(crate) mod slash;
 pub(crate) mod state;
+mod stop;
 pub(crate) mod transcript;
 
 /// Iterations of a session where nothing else is said.

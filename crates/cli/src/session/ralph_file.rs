@@ -22,6 +22,8 @@ pub(crate) enum RalphFileError {
     NoPrompt { path: PathBuf },
     #[error("{} has a completion promise of several lines or with `<` in it", path.display())]
     Promise { path: PathBuf },
+    #[error("cannot move {}", path.display())]
+    Move { path: PathBuf, source: io::Error },
 }
 
 /// The loop of another program that runs in this session.
@@ -81,9 +83,10 @@ impl Found {
         session
     }
 
-    /// Moves the file away once its loop is ours, or its own program would go on with it too.
-    pub(crate) fn put_aside(&self, place: &Place) -> io::Result<()> {
+    /// Moves the file away as its loop becomes ours, or its own program would go on with it too.
+    pub(crate) fn put_aside(&self, place: &Place) -> Result<(), RalphFileError> {
         fs::rename(&self.path, place.taken_over_file())
+            .map_err(|source| RalphFileError::Move { path: self.path.clone(), source })
     }
 }
 

@@ -257,11 +257,15 @@ impl Place {
             .map_err(|source| SessionError::File { path, source })
     }
 
+    /// Makes the directory for the state of sessions.
+    pub(crate) fn prepare(&self) -> Result<(), SessionError> {
+        let made = StateDir::of(&self.workspace).create().and_then(|()| fs::create_dir_all(&self.directory));
+        made.map_err(|source| SessionError::File { path: self.directory.clone(), source })
+    }
+
     /// Begins a loop in this session, in place of an earlier one.
     pub(crate) fn begin(&self, session: &Session) -> Result<(), SessionError> {
-        let failed = |source| SessionError::File { path: self.directory.clone(), source };
-        StateDir::of(&self.workspace).create().map_err(failed)?;
-        fs::create_dir_all(&self.directory).map_err(failed)?;
+        self.prepare()?;
         if self.workspace.join(".git").exists() {
             // A state directory that git shows is untidy, and no reason not to work.
             drop(Git::new(&self.workspace, None).exclude_state_dir());

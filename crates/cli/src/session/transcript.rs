@@ -1,7 +1,7 @@
 //! An agent's own transcript, read from its end: it may be hundreds of megabytes long, and only the
 //! last lines matter.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -19,13 +19,12 @@ pub(crate) struct Transcript {
 
 impl Transcript {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
-        // Whoever names a pipe or a device here would have us wait for ever.
-        let metadata = file.metadata()?;
+        // Whoever names a pipe or a device here would have us wait for ever, even to open it.
+        let metadata = fs::metadata(path)?;
         if !metadata.is_file() {
             return Err(io::Error::other("not a file"));
         }
-        Ok(Self { file, length: metadata.len() })
+        Ok(Self { file: File::open(path)?, length: metadata.len() })
     }
 
     /// Was a tool called after this length? Text that only speaks of it has its quotes escaped.
