@@ -590,14 +590,16 @@ impl<'a> Engine<'a> {
     pub(crate) fn flush(&mut self) -> Result<(), EngineError> {
         let now = self.clock.now();
         let envelopes = self.journal.flush(now)?;
-        if envelopes.is_empty() {
-            return Ok(());
-        }
-        for envelope in &envelopes {
+        self.show(&envelopes);
+        Ok(())
+    }
+
+    /// Tells what is durable now.
+    pub(crate) fn show(&mut self, envelopes: &[Envelope]) {
+        for envelope in envelopes {
             self.observer.event(envelope, &self.journal.state);
         }
-        self.status.stale = true;
-        Ok(())
+        self.status.stale |= !envelopes.is_empty();
     }
 
     fn show_waiting(&mut self, plan: &Plan) {

@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 
 use thiserror::Error;
 
@@ -70,6 +71,41 @@ fn real(path: &Path) -> Result<PathBuf, Escape> {
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let path = real(path).map_err(io::Error::other)?;
     let directory = replace(&path, bytes, Synced::Yes)?;
+    File::open(directory)?.sync_all()
+}
+
+/// As [`write_atomic`], with something else to be done before the new content may be seen: both wait
+/// for the disk at the same time. The old content stays if it says so.
+pub fn write_atomic_after(path: &Path, bytes: &[u8], before: impl FnOnce() -> bool) -> io::Result<()> {
+    let path = real(path).map_err(io::Error::other)?;
+    let directory = path.parent().ok_or_else(|| io::Error::other("a file needs a directory"))?;
+    let temporary = directory.join(temporary_name(&path));
+    let (written, go_on) = thread::scope(|scope| {
+        let write = || write_new(&temporary, &path, bytes, Synced::Yes);
+        match thread::Builder::new().spawn_scoped(scope, write) {
+            Ok(writing) => {
+                let go_on = before();
+                let gone = |_| Err(io::Error::other("the writing thread is gone"));
+                (writing.join().unwrap_or_else(gone), go_on)
+            }
+            // Without a thread to spare, one after the other.
+            Err(_) => {
+                let go_on = before();
+                (write(), go_on)
+            }
+        }
+    });
+    crash::point("temporary file written");
+    let replaced = match written {
+        Ok(()) if go_on => fs::rename(&temporary, &path),
+        Ok(()) => fs::remove_file(&temporary),
+        Err(error) => Err(error),
+    };
+    crash::point("file replaced");
+    if replaced.is_err() {
+        drop(fs::remove_file(&temporary));
+    }
+    replaced?;
     File::open(directory)?.sync_all()
 }
 
