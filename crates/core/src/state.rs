@@ -254,6 +254,10 @@ impl Loop {
                     if facts.session.is_some() {
                         open.session.clone_from(&facts.session);
                     }
+                    if facts.trouble == Some(Trouble::ContextFull) {
+                        // Going on with it would only fail again.
+                        open.session = None;
+                    }
                     open.exit = Some(*exit);
                     open.note_flags(flags);
                 }
