@@ -194,7 +194,10 @@ impl Driver for Cli {
     }
 
     fn abilities(&self) -> Abilities {
-        self.profile.abilities
+        let all = self.profile.abilities;
+        // Codex runs no hooks of ours without those of the repository, which only our sandbox makes safe.
+        let heard = self.spec.family != Family::Codex || self.spec.sandboxed;
+        Abilities { nudge: all.nudge && heard, ..all }
     }
 
     fn own_paths(&self) -> Vec<PathBuf> {
@@ -212,6 +215,12 @@ impl Driver for Cli {
 /// Adds a flag with its value.
 pub(crate) fn flag(arguments: &mut Vec<String>, name: &str, value: &str) {
     arguments.extend([name.to_owned(), value.to_owned()]);
+}
+
+/// The hook by which an agent hears what somebody wants to say to it, as a line for its shell.
+pub(crate) fn nudge_hook(wiggum: &Path) -> String {
+    let quoted = wiggum.display().to_string().replace('\'', r"'\''");
+    format!("'{quoted}' hook nudge")
 }
 
 /// Words as arguments.

@@ -48,7 +48,11 @@ fn a_fresh_start_is_unattended_and_tells_what_it_does() {
     );
     check(Family::Gemini, Session::Fresh, "gemini --output-format stream-json --yolo");
     check(Family::Copilot, Session::Fresh, "copilot --output-format json --no-ask-user --allow-all-tools");
-    check(Family::Opencode, Session::Fresh, "opencode run --format json --auto");
+    check(
+        Family::Opencode,
+        Session::Fresh,
+        "opencode run --format json --print-logs --log-level ERROR --auto",
+    );
     check(
         Family::Aider,
         Session::Fresh,
@@ -72,7 +76,7 @@ fn sessions_are_named_and_continued_where_the_agent_can() {
     let start = "copilot --output-format json --no-ask-user --allow-all-tools";
     check(Family::Copilot, Session::Named(ID), &format!("{start} --session-id {ID}"));
     check(Family::Copilot, Session::Continued(ID), &format!("{start} --resume={ID}"));
-    let start = "opencode run --format json --auto";
+    let start = "opencode run --format json --print-logs --log-level ERROR --auto";
     check(Family::Opencode, Session::Named(ID), start);
     check(Family::Opencode, Session::Continued("ses_1"), &format!("{start} --session ses_1"));
     let start = "--execute --stream-json --dangerously-allow-all";

@@ -48,6 +48,9 @@ pub(crate) enum Command {
     Skip(TaskArgs),
     /// Try a task again, with its attempts counted anew
     Retry(TaskArgs),
+    /// Say something to the agent at work; what cannot reach it is guidance for its next attempt
+    #[command(after_help = "Example:\n  wiggum nudge \"the tests are slow: run only those of this crate\"")]
+    Nudge(NudgeArgs),
     /// The questions that wait for a person
     Inbox(InboxArgs),
     /// Answer a question of the inbox
@@ -79,7 +82,7 @@ pub(crate) enum Command {
     ///
     /// `wiggum install` connects these. A session is let go whenever anything is wrong on our side.
     Hook {
-        /// stop, user-prompt-submit or session-end
+        /// stop, user-prompt-submit, session-end or nudge
         event: std::ffi::OsString,
     },
     /// Print a completion script for your shell
@@ -229,6 +232,14 @@ pub(crate) struct TaskArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct InboxArgs {
+    #[command(flatten)]
+    pub(crate) of: LoopArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NudgeArgs {
+    /// What to say
+    pub(crate) text: String,
     #[command(flatten)]
     pub(crate) of: LoopArgs,
 }

@@ -15,6 +15,7 @@ use wiggum_core::tasks::TaskState;
 use wiggum_engine::{Observer, Settings};
 
 use crate::ask::{KEYS, Terminal};
+use crate::commands::describe::describe;
 use crate::term::{self, Style, harmless};
 
 /// How many lines of a failed check's output are shown at once; `wiggum show` has all of it.
@@ -185,7 +186,7 @@ impl Narrator {
                 self.line(&format!("  {} {}", style.red("✗"), first_lines(&failure.message, 3)));
             }
             Verdict::Unavailable { trouble, message } => {
-                let text = format!("the agent cannot work: {trouble} ({})", first_lines(message, 1));
+                let text = format!("the agent cannot work: {}", trouble.with(&first_lines(message, 1)));
                 self.line(&format!("  {} {text}", style.yellow("·")));
             }
             Verdict::Asked => {}
@@ -379,6 +380,10 @@ impl Observer for Narrator {
             }
             Event::StatusSet { task, status, by } => {
                 self.line(&format!("  · {task} set to {} by {}", status.name(), harmless(by)));
+            }
+            Event::Nudged { .. } => {
+                let text = format!("  » {}", harmless(&describe(&envelope.event)));
+                self.line(&self.style.cyan(&text));
             }
             Event::StatusPutBack { task, found, restored } => {
                 let text = format!(

@@ -320,6 +320,13 @@ impl Loop {
             Event::StatusPutBack { .. } | Event::Noticed { .. } => {}
             Event::QuestionRaised { id, task, question } => self.raise(*id, task, question, at),
             Event::QuestionAnswered { id, answer, .. } => self.answer(*id, answer, at),
+            Event::Nudged { text, delivered, .. } => {
+                if let Some(open) = self.open.as_ref().filter(|_| !delivered)
+                    && let Some(slot) = self.tasks.slot(&open.task)
+                {
+                    self.tasks.entries[slot].guidance.push(text.clone());
+                }
+            }
             Event::Paused { .. } => self.paused = true,
             Event::Resumed { .. } => self.paused = false,
             Event::StopRequested { by } => self.run.stop_requested = Some(by.clone()),

@@ -29,6 +29,7 @@ use crate::backlog_file::{BacklogError, BacklogFile, Refresh, difference};
 use crate::clock::Clock;
 use crate::error::EngineError;
 use crate::journal::Journal;
+use crate::nudge::Nudges;
 use crate::requests;
 use crate::state_dir::StateDir;
 use crate::status;
@@ -171,6 +172,7 @@ pub(crate) struct RunningAgent {
     pub(crate) prompt: String,
     pub(crate) stopping: Option<StopWhy>,
     pub(crate) quiet: Quiet,
+    pub(crate) nudges: Nudges,
     /// What the agent was ended for that it would not have said itself.
     pub(crate) given_up: Option<Trouble>,
 }
@@ -312,6 +314,7 @@ impl<'a> Engine<'a> {
                 return Ok(outcome);
             }
             if self.woken.swap(false, Ordering::AcqRel) {
+                self.note_delivered();
                 self.take_requests()?;
             }
             if self.journal.state.open.is_none() {
@@ -520,6 +523,7 @@ impl<'a> Engine<'a> {
                 self.skip_after_stop = Some((task, by.to_owned()));
                 self.stop_agent(StopWhy::Asked)?;
             }
+            requests::Translated::Nudge(text) => self.nudge(text, by),
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ mod floor;
 mod fold;
 mod iteration;
 mod journal;
+mod parse;
 mod place;
 mod start;
 mod table;
@@ -26,7 +27,7 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 type Measure = fn(&mut Table) -> Outcome<()>;
 
-const FIGURES: [(&str, Measure); 8] = [
+const FIGURES: [(&str, Measure); 9] = [
     ("iteration", iteration::wall),
     ("memory", iteration::memory),
     ("trace", trace::measure),
@@ -35,6 +36,7 @@ const FIGURES: [(&str, Measure); 8] = [
     ("status", start::status),
     ("fold", fold::fold),
     ("schedule", fold::schedule),
+    ("parse", parse::measure),
 ];
 
 fn main() -> Outcome<()> {

@@ -3,7 +3,7 @@
 mod agents;
 mod backlog;
 mod demo;
-mod describe;
+pub(crate) mod describe;
 mod doctor;
 mod events;
 mod graph;
@@ -45,6 +45,7 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Pause(args) => requests::pause(&args),
         Command::Resume(args) => requests::resume(&args),
         Command::Stop(args) => requests::stop(&args),
+        Command::Nudge(args) => requests::nudge(&args),
         Command::Skip(args) => requests::skip(&args),
         Command::Retry(args) => requests::retry(&args),
         Command::Inbox(args) => inbox::inbox(&args),

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::ffi::OsStr;
 use std::fmt;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -46,6 +46,8 @@ pub(super) enum Answer {
     Note(String),
     /// Sent back, or for a prompt: not passed on to the agent.
     Block { reason: String, note: Option<String> },
+    /// Something for the agent to know, after a tool call.
+    Nudge { context: String },
     /// Let the prompt through, with something for the agent to know.
     Context { context: String, note: String },
 }
@@ -80,6 +82,9 @@ fn say(answer: &Answer) {
         Answer::Block { reason, note: Some(note) } => {
             json!({ "decision": "block", "reason": reason, "systemMessage": note })
         }
+        Answer::Nudge { context } => json!({
+            "hookSpecificOutput": { "hookEventName": "PostToolUse", "additionalContext": context },
+        }),
         Answer::Context { context, note } => json!({
             "systemMessage": note,
             "hookSpecificOutput": { "hookEventName": "UserPromptSubmit", "additionalContext": context },
@@ -151,8 +156,9 @@ fn answer(name: &str, watchdog: &Watchdog) -> Result<Answer, Problem> {
         "stop" => stop::stop,
         "user-prompt-submit" => prompt::submitted,
         "session-end" => prompt::session_ended,
+        "nudge" => return Ok(nudge()),
         _ => {
-            let there = "there are stop, user-prompt-submit and session-end";
+            let there = "there are stop, user-prompt-submit, session-end and nudge";
             return Err(Problem::new(format!("there is no hook `{name}`; {there}")));
         }
     };
@@ -164,6 +170,13 @@ fn answer(name: &str, watchdog: &Watchdog) -> Result<Answer, Problem> {
     let Some(id) = &asked.session_id else { return Err(Problem::new("the hook was given no session id")) };
     let id = SessionId::parse(id)?;
     call(&asked, &id, watchdog)
+}
+
+/// What somebody wants to say to the agent of a loop, after one of its tool calls.
+fn nudge() -> Answer {
+    let Some(prefix) = std::env::var_os(wiggum_engine::nudge::VARIABLE) else { return Answer::Silence };
+    let said = wiggum_engine::nudge::take(Path::new(&prefix));
+    if said.is_empty() { Answer::Silence } else { Answer::Nudge { context: said.join("\n\n") } }
 }
 
 /// More than any message; a larger question is not one.
