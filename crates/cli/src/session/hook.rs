@@ -191,7 +191,7 @@ fn read_question() -> Result<Asked, Problem> {
     let until = Instant::now() + PATIENCE;
     let stdin = std::io::stdin();
     let mut bytes = Vec::new();
-    let mut piece = [0; 64 * 1024];
+    let mut piece = [0; 8 * 1024];
     while bytes.len() <= LARGEST_QUESTION {
         let left = until.saturating_duration_since(Instant::now());
         let left = Timespec::try_from(left).ok();
