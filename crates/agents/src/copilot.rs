@@ -251,6 +251,10 @@ impl CopilotStream {
                 (_, Some(status)) if words.trouble == Trouble::Other => {
                     said::by_status(status).unwrap_or(Trouble::Other)
                 }
+                // No status means no answer, or none to its end, however often it tried.
+                ("query", None) if words.trouble == Trouble::Other && self.last_status.is_none() => {
+                    Trouble::Network
+                }
                 _ => words.trouble,
             };
             return Some(Problem { trouble, message: words.message });

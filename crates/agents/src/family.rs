@@ -195,8 +195,12 @@ impl Driver for Cli {
 
     fn abilities(&self) -> Abilities {
         let all = self.profile.abilities;
-        // Codex runs no hooks of ours without those of the repository, which only our sandbox makes safe.
-        let heard = self.spec.family != Family::Codex || self.spec.sandboxed;
+        let heard = match self.spec.family {
+            Family::Claude => !self.spec.says(&["--settings"]),
+            // It runs no hooks of ours without those of the repository, which only our sandbox makes safe.
+            Family::Codex => self.spec.sandboxed,
+            Family::Gemini | Family::Copilot | Family::Opencode | Family::Aider | Family::Amp => true,
+        };
         Abilities { nudge: all.nudge && heard, ..all }
     }
 

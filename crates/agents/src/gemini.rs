@@ -60,6 +60,8 @@ struct GeminiStream {
     outcome: Option<Outcome>,
     /// Why it last tried again, which it may do for longer than it is let.
     retried: Option<String>,
+    /// What it complained about last, which its result may not repeat.
+    error: String,
 }
 
 #[derive(Default, Deserialize)]
@@ -138,7 +140,10 @@ impl Reader for GeminiStream {
                 let text = event.output.map(shown).unwrap_or_default();
                 events.push(AgentEvent::ToolResult { text, is_error: event.status.0 == "error" });
             }
-            "error" => events.push(AgentEvent::Notice(format!("{}: {}", event.severity.0, event.message.0))),
+            "error" => {
+                events.push(AgentEvent::Notice(format!("{}: {}", event.severity.0, event.message.0)));
+                self.error = event.message.0;
+            }
             _ => {}
         }
     }
@@ -177,12 +182,16 @@ impl GeminiStream {
         };
         if outcome.status.0 != "success" {
             let failure = &outcome.error.0;
-            let problem = end.complaint(&failure.message.0);
+            let words = if failure.message.0.is_empty() { &self.error } else { &failure.message.0 };
+            let problem = end.complaint(words);
             return Some(match failure.kind.0.as_str() {
                 "FatalTurnLimitedError" => Problem { trouble: Trouble::OwnLimit, ..problem },
                 "FatalAuthenticationError" => Problem { trouble: Trouble::Authentication, ..problem },
                 _ if failure.message.0.is_empty() && self.message.is_empty() => {
                     Problem::silent(Trouble::Empty)
+                }
+                _ if words.contains("without a finish reason") => {
+                    Problem { trouble: Trouble::Truncated, ..problem }
                 }
                 "FatalCancellationError" => Problem { trouble: Trouble::Interrupted, ..problem },
                 _ => problem,

@@ -6,6 +6,7 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::json;
 use support::{Run, Sandbox, Started};
@@ -26,6 +27,10 @@ impl Stage {
         let stub = StubModel::start(scenario).unwrap();
         let mut sandbox = Sandbox::with_tasks(&["A"]);
         sandbox.env("PATH", agents::search_path().to_str().unwrap());
+        // Codex wants its home outside of it.
+        let temporary = sandbox.base().join("tmp");
+        std::fs::create_dir(&temporary).unwrap();
+        sandbox.env("TMPDIR", temporary.to_str().unwrap());
         let stage = Self { sandbox, stub, agent };
         stage.with(agent)
     }
@@ -64,6 +69,15 @@ impl Stage {
             vec!["run", "--headless", "--agent", self.agent.name(), "--verify", "test -s hello.txt"];
         all.extend(more);
         self.sandbox.launch(&self.sandbox.root, &all)
+    }
+
+    /// Runs until a tool of the agent has written to the pipe `ready`, which lies where all of them
+    /// may write and git does not look.
+    fn start_busy(&self) -> Started<'_> {
+        self.sandbox.make_pipe("repo/ready");
+        let started = self.start(&[]);
+        self.sandbox.receive("repo/ready");
+        started
     }
 
     /// What became of each start of an agent, in order.
@@ -232,10 +246,14 @@ fn a_wrong_key_ends_the_run_at_once() {
 
 #[test]
 fn half_an_answer_is_no_success_although_claude_says_so() {
-    let half = Turn::says("Half an answer.\n\n<promise>DONE</promise>").cut(Cut::End);
-    let Some(stage) = Stage::new(Agent::Claude, after(Agent::Claude, half)) else { return };
+    let agent = Agent::Claude;
+    let half = || Turn::says("Half an answer.\n\n<promise>DONE</promise>").cut(Cut::End);
+    let [work, done] = works(agent);
+    // At once, and after a tool's result.
+    let turns = [half(), shell(agent, "touch looked.txt"), half(), work, done];
+    let Some(stage) = Stage::new(agent, turns) else { return };
     let stage = stage.settings("").run_done();
-    assert_eq!(stage.troubles(), [Some(Trouble::Truncated), None]);
+    assert_eq!(stage.troubles(), [Some(Trouble::Truncated), Some(Trouble::Truncated), None]);
 }
 
 #[test]
@@ -274,12 +292,10 @@ fn a_full_context_is_named_and_the_next_one_is_fresh() {
 
 /// Interrupts wiggum while a tool of the agent runs; the next run finishes the work.
 fn interrupted(agent: Agent) {
-    let busy = shell(agent, "printf 'hello\\n' > hello.txt; echo > ../ready; sleep 1000");
+    let busy = shell(agent, "printf 'hello\\n' > hello.txt; echo > ready; sleep 1000");
     let Some(stage) = Stage::new(agent, after(agent, busy)) else { return };
     let stage = stage.settings("");
-    stage.sandbox.make_pipe("ready");
-    let started = stage.start(&[]);
-    stage.sandbox.wait_ready();
+    let started = stage.start_busy();
     started.signal("INT");
     started.finish().exits(130);
     stage.run_done();
@@ -301,6 +317,11 @@ fn an_interrupt_leaves_no_process_of_copilot() {
 }
 
 #[test]
+fn an_interrupt_leaves_no_process_of_gemini() {
+    interrupted(Agent::Gemini);
+}
+
+#[test]
 fn what_an_agent_leaves_running_is_ended() {
     let agent = Agent::Claude;
     let left = shell(agent, "nohup setsid sleep 1000 > /dev/null 2>&1 & printf 'hello\\n' > hello.txt");
@@ -315,12 +336,10 @@ fn what_an_agent_leaves_running_is_ended() {
 
 /// Kills wiggum while a tool of the agent runs; the next run ends what it left and finishes the work.
 fn killed(agent: Agent) {
-    let busy = shell(agent, "echo > ../ready; sleep 1000");
+    let busy = shell(agent, "echo > ready; sleep 1000");
     let Some(stage) = Stage::new(agent, after(agent, busy)) else { return };
     let stage = stage.settings("");
-    stage.sandbox.make_pipe("ready");
-    let started = stage.start(&[]);
-    stage.sandbox.wait_ready();
+    let started = stage.start_busy();
     started.kill();
     assert_ne!(stage.sandbox.processes(), [""; 0], "nothing was left to be ended");
     stage.run_done();
@@ -358,4 +377,31 @@ fn an_agent_gets_its_own_key_and_no_other() {
     stage.sandbox.env("OPENAI_API_KEY", "sk-stub");
     let stage = stage.settings("").run_done();
     assert_eq!(stage.sandbox.note("keys"), "none some");
+}
+
+/// What somebody says while an agent works reaches the model after the tool call under way.
+fn nudged(agent: Agent, settings: &str) {
+    let scenario = after(agent, shell(agent, "cat \"$SANDBOX/go\" > /dev/null"));
+    let Some(stage) = Stage::new(agent, scenario) else { return };
+    let stage = stage.settings(settings);
+    stage.sandbox.make_pipe("go");
+    let started = stage.start(&[]);
+    assert!(stage.stub.wait_asked(1, Duration::from_secs(60)), "the model was not asked");
+    let mut nudge = stage.sandbox.command(env!("CARGO_BIN_EXE_wiggum"));
+    let output = nudge.current_dir(&stage.sandbox.root).args(["nudge", "mind the gap"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("next tool call"), "{output:?}");
+    stage.sandbox.go();
+    started.finish().exits(0);
+    let told = stage.stub.requests().iter().any(|seen| seen.body.to_string().contains("mind the gap"));
+    assert!(told, "the model was not told");
+    let delivered = stage.sandbox.events().into_iter().find_map(|event| match event {
+        Event::Nudged { text, delivered, .. } if text == "mind the gap" => Some(delivered),
+        _ => None,
+    });
+    assert_eq!(delivered, Some(true));
+}
+
+#[test]
+fn a_nudge_reaches_claude_at_work() {
+    nudged(Agent::Claude, "");
 }

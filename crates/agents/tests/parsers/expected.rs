@@ -312,7 +312,7 @@ pub(crate) const OUTCOMES: &[(&str, &str)] = &[
     ("copilot/tool_error", r#"ok "It failed." · 1 tools · gpt-5"#),
     (
         "copilot/truncated_stream",
-        r#"failed: "Failed to get response from the AI model; retried 5 times (t…" · retrying: the provider cannot be reached"#,
+        r#"the provider cannot be reached: "Failed to get response from the AI model; retried 5 times (t…" · retrying: the provider cannot be reached"#,
     ),
     (
         "copilot/wrong_key",
@@ -372,7 +372,7 @@ pub(crate) const OUTCOMES: &[(&str, &str)] = &[
     ("gemini/tool_error", r#"ok "It failed." · 2400+1600r+0w>80 $0.0000 · 1 tools · gemini-2.5-pro"#),
     (
         "gemini/truncated_stream",
-        r#"failed: "" · 4800+0r+0w>160 $0.0000 · gemini-2.5-pro · notice: error: Model stream ended without a finish reason."#,
+        r#"its output ends too early: "Model stream ended without a finish reason." · 4800+0r+0w>160 $0.0000 · gemini-2.5-pro · notice: error: Model stream ended without a finish reason."#,
     ),
     (
         "gemini/wrong_key",
