@@ -82,7 +82,7 @@ pub(crate) enum Command {
     ///
     /// `wiggum install` connects these. A session is let go whenever anything is wrong on our side.
     Hook {
-        /// stop, user-prompt-submit or session-end
+        /// stop, user-prompt-submit, session-end or nudge
         event: std::ffi::OsString,
     },
     /// Print a completion script for your shell

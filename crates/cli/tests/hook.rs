@@ -663,6 +663,17 @@ fn an_input_that_never_ends_is_not_waited_for() {
 }
 
 #[test]
+fn a_lock_that_is_never_given_back_is_not_waited_for() {
+    let sandbox = Sandbox::new();
+    sandbox.begin("/ralph-loop make it");
+    let lock = fs::File::open(sandbox.state_file().with_extension("lock")).unwrap();
+    lock.lock().unwrap();
+    sandbox.stop("a").lets_go(&["took too long"]);
+    lock.unlock().unwrap();
+    sandbox.stop("a").blocks(&["Iteration 2/10"]);
+}
+
+#[test]
 fn nothing_of_a_check_is_left() {
     let sandbox = Sandbox::new();
     sandbox.begin("/ralph-loop make it --verify 'sleep 1000 & echo started'");

@@ -67,7 +67,7 @@ fn start(args: &SessionStart) -> Result<ExitCode, Failure> {
     };
     let mut session = Session::new(&id, agent, start, Timestamp::now());
     session.seen.mark = Some(Mark::of(&workspace));
-    Place::new(&workspace, &id).begin(&session)?;
+    Place::new(&workspace, &id).begin(&session, || {})?;
     if args.which.output.json {
         return print_json(&Block::of(&session));
     }

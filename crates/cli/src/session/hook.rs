@@ -3,16 +3,18 @@
 //! Called many times a day by programs that wait, so it comes before the command line is parsed. It
 //! always exits with 0; what went wrong is said in the answer, which then lets the agent go on.
 
+use std::cell::OnceCell;
 use std::error::Error;
 use std::ffi::OsStr;
 use std::fmt;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, retry_on_intr};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use wiggum_engine::error::chain;
@@ -54,7 +56,7 @@ pub(super) enum Answer {
 
 /// Runs the hook that was named, and answers it whatever happens.
 pub(crate) fn run(event: &OsStr) -> ExitCode {
-    let watchdog = Watchdog::start();
+    let watchdog = Watchdog::default();
     std::panic::set_hook(Box::new(|panic| {
         say(&Answer::Note(our_fault(&format!("a mistake in wiggum itself: {panic}"))));
         std::process::exit(0);
@@ -93,22 +95,29 @@ fn say(answer: &Answer) {
     term::print(&format!("{value}\n"));
 }
 
-/// Ends the whole program with an answer when something takes too long: a lock that is held, an
-/// input that never ends.
+/// Ends the whole program with an answer when something takes too long: a lock that is held, a check.
+/// Costs nothing until there is something to wait for.
+#[derive(Default)]
 pub(super) struct Watchdog {
-    more: Sender<Duration>,
+    more: OnceCell<Sender<Duration>>,
 }
 
 /// Enough for anything but checks.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Watchdog {
-    fn start() -> Self {
-        let (more, extended) = channel();
+    /// From now on there is this much time.
+    pub(super) fn allow(&self, time: Duration) {
+        if let Some(more) = self.more.get() {
+            // A watchdog that could not be started needs no more time.
+            let _ = more.send(time);
+            return;
+        }
+        let (more, allowed) = channel();
         let watch = move || {
-            let mut left = PATIENCE;
+            let mut left = time;
             loop {
-                match extended.recv_timeout(left) {
+                match allowed.recv_timeout(left) {
                     Ok(more) => left = more,
                     Err(RecvTimeoutError::Disconnected) => return,
                     Err(RecvTimeoutError::Timeout) => {
@@ -120,12 +129,7 @@ impl Watchdog {
         };
         // Without it the agent's own time limit for hooks must do.
         drop(std::thread::Builder::new().spawn(watch));
-        Self { more }
-    }
-
-    pub(super) fn extend(&self, by: Duration) {
-        // A watchdog that could not be started needs no more time.
-        let _ = self.more.send(by);
+        drop(self.more.set(more));
     }
 }
 
@@ -180,15 +184,27 @@ fn nudge() -> Answer {
 }
 
 /// More than any message; a larger question is not one.
-const LARGEST_QUESTION: u64 = 32 * 1024 * 1024;
+const LARGEST_QUESTION: usize = 32 * 1024 * 1024;
 
 fn read_question() -> Result<Asked, Problem> {
+    let unreadable = |error: Errno| Problem::new(format!("cannot read the hook's input: {error}"));
+    let until = Instant::now() + PATIENCE;
+    let stdin = std::io::stdin();
     let mut bytes = Vec::new();
-    let mut stdin = std::io::stdin().lock().take(LARGEST_QUESTION + 1);
-    stdin
-        .read_to_end(&mut bytes)
-        .map_err(|error| Problem::new(format!("cannot read the hook's input: {error}")))?;
-    if bytes.len() as u64 > LARGEST_QUESTION {
+    let mut piece = [0; 8 * 1024];
+    while bytes.len() <= LARGEST_QUESTION {
+        let left = until.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left).ok();
+        let ready = retry_on_intr(|| poll(&mut [PollFd::new(&stdin, PollFlags::IN)], left.as_ref()));
+        if ready.map_err(unreadable)? == 0 {
+            return Err(Problem::new("the hook's input took too long"));
+        }
+        match retry_on_intr(|| rustix::io::read(&stdin, &mut piece)).map_err(unreadable)? {
+            0 => break,
+            length => bytes.extend_from_slice(&piece[..length]),
+        }
+    }
+    if bytes.len() > LARGEST_QUESTION {
         return Err(Problem::new("the hook's input is too large"));
     }
     serde_json::from_slice(&bytes)

@@ -15,19 +15,25 @@ use crate::config::{self, Flags, Sources};
 
 pub(super) fn submitted(asked: &Asked, id: &SessionId, watchdog: &Watchdog) -> Result<Answer, Problem> {
     let Some((command, arguments)) = asked.prompt.as_deref().and_then(slash::called) else {
-        return set_working(asked, id, true);
+        return set_working(asked, id, true, watchdog);
     };
     match command.action {
-        Action::Start => begin(asked, id, command, arguments),
+        Action::Start => begin(asked, id, command, arguments, watchdog),
         Action::Cancel => cancel(asked, id),
         Action::Show(arguments) => {
-            watchdog.extend(PATIENCE * 6);
+            watchdog.allow(PATIENCE * 6);
             show(asked, arguments)
         }
     }
 }
 
-fn begin(asked: &Asked, id: &SessionId, command: &SlashCommand, arguments: &str) -> Result<Answer, Problem> {
+fn begin(
+    asked: &Asked,
+    id: &SessionId,
+    command: &SlashCommand,
+    arguments: &str,
+    watchdog: &Watchdog,
+) -> Result<Answer, Problem> {
     let mut start = match slash::parse(arguments) {
         Ok(start) => start,
         Err(error) => {
@@ -43,7 +49,7 @@ fn begin(asked: &Asked, id: &SessionId, command: &SlashCommand, arguments: &str)
     session.seen.mark = Some(Mark::of(&workspace));
     session.seen.transcript =
         asked.transcript_path.as_deref().and_then(|path| Some(path.metadata().ok()?.len())).unwrap_or(0);
-    Place::new(&workspace, id).begin(&session)?;
+    Place::new(&workspace, id).begin(&session, || watchdog.allow(PATIENCE))?;
     Ok(Answer::Context {
         note: format!("wiggum: the loop is on, iteration {}", session.progress()),
         context: format!(
@@ -81,14 +87,14 @@ fn show(asked: &Asked, arguments: &[&str]) -> Result<Answer, Problem> {
     Ok(Answer::Block { reason: String::from_utf8_lossy(&text).trim_end().to_owned(), note: None })
 }
 
-pub(super) fn session_ended(asked: &Asked, id: &SessionId, _: &Watchdog) -> Result<Answer, Problem> {
-    set_working(asked, id, false)
+pub(super) fn session_ended(asked: &Asked, id: &SessionId, watchdog: &Watchdog) -> Result<Answer, Problem> {
+    set_working(asked, id, false, watchdog)
 }
 
 /// Keeps what `wiggum status` shows true; a session without a loop has nothing to keep.
-fn set_working(asked: &Asked, id: &SessionId, working: bool) -> Result<Answer, Problem> {
+fn set_working(asked: &Asked, id: &SessionId, working: bool, watchdog: &Watchdog) -> Result<Answer, Problem> {
     let Some(place) = asked.find(id) else { return Ok(Answer::Silence) };
-    let _lock = place.lock()?;
+    let _lock = place.lock(|| watchdog.allow(PATIENCE))?;
     let mut session = place.load()?;
     if session.ended.is_none() && session.working != working {
         session.working = working;

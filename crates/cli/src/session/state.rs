@@ -228,10 +228,17 @@ impl Place {
         self.directory.join(format!("{}.json", self.id))
     }
 
-    /// Held by whoever judges or changes this session.
-    pub(crate) fn lock(&self) -> Result<FileLock, SessionError> {
+    /// Held by whoever judges or changes this session. `waits` is called if somebody else holds it.
+    pub(crate) fn lock(&self, waits: impl FnOnce()) -> Result<FileLock, SessionError> {
         let path = self.directory.join(format!("{}.lock", self.id));
-        FileLock::acquire(&path).map_err(|source| SessionError::File { path, source })
+        let lock = FileLock::try_acquire(&path).and_then(|lock| match lock {
+            Some(lock) => Ok(lock),
+            None => {
+                waits();
+                FileLock::acquire(&path)
+            }
+        });
+        lock.map_err(|source| SessionError::File { path, source })
     }
 
     pub(crate) fn load(&self) -> Result<Session, SessionError> {
@@ -264,14 +271,14 @@ impl Place {
     }
 
     /// Begins a loop in this session, in place of an earlier one.
-    pub(crate) fn begin(&self, session: &Session) -> Result<(), SessionError> {
+    pub(crate) fn begin(&self, session: &Session, waits: impl FnOnce()) -> Result<(), SessionError> {
         self.prepare()?;
         if self.workspace.join(".git").exists() {
             // A state directory that git shows is untidy, and no reason not to work.
             drop(Git::new(&self.workspace, None).exclude_state_dir());
         }
         self.forget_old();
-        let _lock = self.lock()?;
+        let _lock = self.lock(waits)?;
         drop(fs::remove_file(self.cancel_file()));
         self.save(session)
     }

@@ -18,12 +18,12 @@ pub(super) fn stop(asked: &Asked, id: &SessionId, watchdog: &Watchdog) -> Result
     let now = Timestamp::now();
     let place = match asked.find(id) {
         Some(place) => place,
-        None => match take_over(asked, id, now)? {
+        None => match take_over(asked, id, now, watchdog)? {
             Some(place) => place,
             None => return Ok(Answer::Silence),
         },
     };
-    let _lock = place.lock()?;
+    let _lock = place.lock(|| watchdog.allow(PATIENCE))?;
     let mut session = place.load()?;
     if session.ended.is_some() {
         return farewell(&place, &mut session, now);
@@ -91,7 +91,7 @@ fn look<'a>(
     let waits = asked.background_tasks.as_ref().is_some_and(|tasks| !tasks.is_empty());
     let trouble = trouble(&told.message);
     if !session.verify.is_empty() {
-        watchdog.extend(checks::BUDGET + PATIENCE);
+        watchdog.allow(checks::BUDGET + PATIENCE);
     }
     let checked =
         if trouble.is_some() { Checked::NotConfigured } else { checks::run(session, &place.workspace) };
@@ -127,7 +127,12 @@ fn farewell(place: &Place, session: &mut Session, now: Timestamp) -> Result<Answ
 }
 
 /// Goes on with the loop of the plugin that runs in this session, if there is one.
-fn take_over(asked: &Asked, id: &SessionId, now: Timestamp) -> Result<Option<Place>, Problem> {
+fn take_over(
+    asked: &Asked,
+    id: &SessionId,
+    now: Timestamp,
+    watchdog: &Watchdog,
+) -> Result<Option<Place>, Problem> {
     let workspace = asked.workspace()?;
     let Some(found) = ralph_file::find(&workspace, id)? else {
         return Ok(None);
@@ -138,7 +143,7 @@ fn take_over(asked: &Asked, id: &SessionId, now: Timestamp) -> Result<Option<Pla
     // Whoever moves the file has the loop, should two ask at once.
     place.prepare()?;
     found.put_aside(&place)?;
-    place.begin(&session)?;
+    place.begin(&session, || watchdog.allow(PATIENCE))?;
     Ok(Some(place))
 }
 
