@@ -99,6 +99,11 @@ impl Family {
         }
     }
 
+    /// What to do to be logged in.
+    pub fn login_hint(self) -> &'static str {
+        self.profile().login.hint
+    }
+
     fn profile(self) -> &'static Profile {
         match self {
             Self::Claude => &claude::PROFILE,

@@ -5,9 +5,9 @@
 use std::io::Write;
 
 use jiff::Timestamp;
-use wiggum_agents::AgentEvent;
+use wiggum_agents::{AgentEvent, Family};
 use wiggum_core::decide::{Waiting, why};
-use wiggum_core::event::{EndReason, Envelope, Event, Evidence, Flag, FlagKind, Question, Verdict};
+use wiggum_core::event::{EndReason, Envelope, Event, Evidence, Flag, FlagKind, Question, Trouble, Verdict};
 use wiggum_core::ids::{QuestionId, TaskId};
 use wiggum_core::policy::Millis;
 use wiggum_core::state::Loop;
@@ -296,6 +296,9 @@ impl Narrator {
             format!("{} ({})", harmless(detail), reason.name())
         };
         self.line(&style.dim(&format!("  {detail}")));
+        for hint in who_cannot_work(state) {
+            self.line(&format!("  {} {hint}", style.cyan("hint:")));
+        }
         self.progress(state);
         if counts.unverified > 0 {
             self.line(&style.yellow(&format!(
@@ -476,6 +479,25 @@ impl Observer for Narrator {
             }
         }
     }
+}
+
+/// What a person can do about agents that will not come back by themselves.
+fn who_cannot_work(state: &Loop) -> Vec<String> {
+    let now = state.last_at.unwrap_or_default();
+    let order = state.policy.agents.order.iter();
+    order
+        .filter_map(|agent| {
+            let why = state.agents.unavailable(agent, now)?;
+            match why.trouble {
+                Trouble::Authentication => {
+                    let login = Family::from_name(agent).map_or("log in to it", Family::login_hint);
+                    Some(format!("{agent}: {login}; then `wiggum run` goes on"))
+                }
+                Trouble::Missing => Some(format!("{agent}: install it; `wiggum agents` tells what is there")),
+                _ => None,
+            }
+        })
+        .collect()
 }
 
 /// What a reason for ending means, in words.

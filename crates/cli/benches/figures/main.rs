@@ -15,6 +15,7 @@ mod journal;
 mod parse;
 mod place;
 mod start;
+mod supervise;
 mod table;
 mod trace;
 
@@ -27,7 +28,7 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 type Measure = fn(&mut Table) -> Outcome<()>;
 
-const FIGURES: [(&str, Measure); 9] = [
+const FIGURES: [(&str, Measure); 10] = [
     ("iteration", iteration::wall),
     ("memory", iteration::memory),
     ("trace", trace::measure),
@@ -36,6 +37,7 @@ const FIGURES: [(&str, Measure); 9] = [
     ("status", start::status),
     ("fold", fold::fold),
     ("schedule", fold::schedule),
+    ("supervise", supervise::measure),
     ("parse", parse::measure),
 ];
 
