@@ -27,7 +27,7 @@ pub(super) struct Spawned {
 
 pub(super) fn spawn(launch: &Launch, token: Token) -> io::Result<Spawned> {
     let environment = environment(launch);
-    let program = program(launch, &environment)?;
+    let (program, arguments) = command(launch, &environment)?;
     let (child_in, stdin) = match &launch.stdin {
         Input::Nothing => (OwnedFd::from(File::open("/dev/null")?), None),
         Input::Bytes(_) => {
@@ -37,10 +37,6 @@ pub(super) fn spawn(launch: &Launch, token: Token) -> io::Result<Spawned> {
     };
     let ((stdout, child_out), (stderr, child_err)) = (io::pipe()?, io::pipe()?);
     let streams = [child_in.as_raw_fd(), child_out.as_raw_fd(), child_err.as_raw_fd()];
-    let mut arguments = vec![zero_ended(&launch.command.program)?];
-    for argument in &launch.command.args {
-        arguments.push(zero_ended(argument)?);
-    }
     let order = Order { cwd: zero_ended(launch.cwd.as_os_str())?, streams, environment: &environment };
     let main = system::with_token(token, || match order.start(&program, &arguments) {
         // As `execvp` does: a script that does not say what runs it is for the shell.
@@ -83,6 +79,22 @@ fn variable(name: &OsStr, value: &OsStr) -> Option<CString> {
     both.push("=");
     both.push(value);
     CString::new(both.into_vec()).ok()
+}
+
+/// The file to run and its arguments, its own name included; the helper's where there is one, which
+/// then becomes the program.
+fn command(launch: &Launch, environment: &[CString]) -> io::Result<(CString, Vec<CString>)> {
+    let program = program(launch, environment)?;
+    let (file, name, args) = match &launch.confinement {
+        None => (program, launch.command.program.clone(), launch.command.args.clone()),
+        Some(confinement) => {
+            let program = OsString::from_vec(program.into_bytes());
+            let helper = confinement.helper.clone().into_os_string();
+            (zero_ended(&helper)?, helper, confinement.arguments(program, &launch.command.args))
+        }
+    };
+    let all: io::Result<Vec<CString>> = [name].iter().chain(&args).map(|word| zero_ended(word)).collect();
+    Ok((file, all?))
 }
 
 /// The file to run, looked for where the program itself would look for others.
