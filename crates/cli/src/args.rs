@@ -113,6 +113,9 @@ pub(crate) struct RunArgs {
     /// Keep the agent's own session from one iteration to the next
     #[arg(long = "continue")]
     pub(crate) continue_sessions: bool,
+    /// What keeps the agent from writing elsewhere: auto, landlock, bwrap or none [default: auto]
+    #[arg(long, value_name = "KIND")]
+    pub(crate) sandbox: Option<String>,
     /// A command that must succeed before a task counts as done; may be given several times
     #[arg(long, value_name = "COMMAND")]
     pub(crate) verify: Vec<String>,

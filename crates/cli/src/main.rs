@@ -9,6 +9,7 @@ mod detect;
 mod failure;
 mod init;
 mod narrate;
+mod sandbox;
 mod team;
 mod term;
 
@@ -22,6 +23,10 @@ fn main() -> ExitCode {
         && (flag == "--version" || flag == "-V")
     {
         return term::print(&format!("wiggum {}\n", env!("CARGO_PKG_VERSION")));
+    }
+    // Every start of an agent comes by here first, so it should take no time either.
+    if std::env::args_os().nth(1).is_some_and(|word| word == wiggum_workspace::sandbox::HELPER) {
+        return commands::become_program();
     }
     failure::end_on_panic();
     commands::dispatch(args::Cli::parse())

@@ -91,7 +91,7 @@ impl Narrator {
         drop(std::io::stdout().flush());
     }
 
-    fn started(&mut self, state: &Loop, resumed: bool) {
+    fn started(&mut self, state: &Loop, sandbox: &str, resumed: bool) {
         let style = self.style;
         let counts = state.tasks.counts();
         let verb = if resumed { "goes on" } else { "starts" };
@@ -108,6 +108,9 @@ impl Narrator {
         self.line(&text);
         let agent = harmless(&state.agent);
         self.line(&style.dim(&format!("  agent   {agent}")));
+        if !sandbox.is_empty() {
+            self.line(&style.dim(&format!("  sandbox {}", harmless(sandbox))));
+        }
         let checks = self.checks.join("  ·  ");
         let checks = if checks.is_empty() {
             "none: what the agent claims is marked unverified (see --verify)".to_owned()
@@ -339,8 +342,8 @@ impl Narrator {
 impl Observer for Narrator {
     fn event(&mut self, envelope: &Envelope, state: &Loop) {
         match &envelope.event {
-            Event::RunStarted { .. } => self.started(state, false),
-            Event::RunResumed { .. } => self.started(state, true),
+            Event::RunStarted { sandbox, .. } => self.started(state, sandbox, false),
+            Event::RunResumed { sandbox, .. } => self.started(state, sandbox, true),
             Event::BacklogBroken { message } => {
                 self.line(&self.style.red(&format!("! the backlog cannot be read: {}", harmless(message))));
             }

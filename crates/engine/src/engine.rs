@@ -30,6 +30,7 @@ use crate::clock::Clock;
 use crate::error::EngineError;
 use crate::journal::Journal;
 use crate::requests;
+use crate::sandbox::Sandbox;
 use crate::state_dir::StateDir;
 use crate::status;
 use crate::wake::Waker;
@@ -60,6 +61,8 @@ pub struct Settings {
     /// All agents that the policy names.
     pub agents: Vec<Agent>,
     pub allow_dirty: bool,
+    /// What agents are kept in.
+    pub sandbox: Sandbox,
     /// This very program.
     pub wiggum: PathBuf,
     pub grace: Grace,
@@ -294,14 +297,16 @@ impl<'a> Engine<'a> {
     fn start_run(&mut self) -> Result<(), EngineError> {
         let policy = Box::new(self.settings.policy.clone());
         let agent = self.settings.describe_agents();
+        let sandbox = self.settings.sandbox.says.clone();
         self.require_clean_tree()?;
         if self.journal.state.run.active {
             let run = self.journal.state.run.number;
-            self.record(Event::RunResumed { run, policy, agent });
+            self.record(Event::RunResumed { run, policy, agent, sandbox });
         } else {
             let run = self.journal.state.run.number + 1;
             let version = self.settings.version.clone();
-            self.record(Event::RunStarted { run, policy, agent, version, git: self.git.is_some() });
+            let git = self.git.is_some();
+            self.record(Event::RunStarted { run, policy, agent, version, git, sandbox });
         }
         Ok(())
     }

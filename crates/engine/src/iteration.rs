@@ -146,6 +146,7 @@ impl Engine<'_> {
         launch.env.extend(added.map(|(name, value)| (name.into(), value.into())));
         launch.env_remove = agent.withheld().into_iter().map(Into::into).collect();
         launch.marker = Some(("WIGGUM_LOOP_ID".to_owned(), id.to_string()));
+        launch.confinement = self.confinement(agent);
         let live = agent.driver.abilities().live;
         let quiet = Quiet::new(self.settings.policy.agents.silence.filter(|_| live));
         let sink = AgentSink {

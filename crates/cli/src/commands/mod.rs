@@ -61,6 +61,14 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
     result.unwrap_or_else(|failure| failure.report())
 }
 
+/// What `wiggum sandboxed-exec` does, which only an engine calls: on success it does not come back.
+pub(crate) fn become_program() -> ExitCode {
+    let error = wiggum_workspace::sandbox::become_program(std::env::args_os().skip(2));
+    let _shown = Failure::other(wiggum_engine::error::chain(&error)).report();
+    // As shells say that a command was found, but could not be run.
+    ExitCode::from(126)
+}
+
 /// Where a command was called, and what around it is configuration.
 pub(crate) struct Surroundings {
     pub(crate) workspace: PathBuf,

@@ -17,6 +17,7 @@ use crate::config::{self, Config, ConfigSource, Flags};
 use crate::detect;
 use crate::failure::Failure;
 use crate::narrate::{JsonLines, Narrator};
+use crate::sandbox::sandbox;
 use crate::team::team;
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
@@ -82,6 +83,7 @@ fn flags(args: &RunArgs) -> Result<Flags, Failure> {
         fallback: args.fallback.clone(),
         max_wait: duration("--max-wait", args.max_wait.as_deref())?,
         continue_sessions: args.continue_sessions.then_some(true),
+        sandbox: args.sandbox.clone(),
         scenario: args.scenario.clone(),
         max_iterations: args.max_iterations,
         max_duration: duration("--max-duration", args.max_duration.as_deref())?,
@@ -103,7 +105,8 @@ fn duration(flag: &str, text: Option<&str>) -> Result<Option<Millis>, Failure> {
 /// Everything the engine needs, or what is missing for it.
 pub(crate) fn settings(workspace: &Path, config: Config, interactive: bool) -> Result<Settings, Failure> {
     let backlog = find_backlog(workspace, config.backlog.as_deref())?;
-    let team = team(workspace, &config)?;
+    let sandbox = sandbox(workspace, &config)?;
+    let team = team(workspace, &config, sandbox.kind.is_some())?;
     let mut policy = config.policy.clone();
     policy.agents = team.rules;
     policy.people.present = interactive;
@@ -123,6 +126,7 @@ pub(crate) fn settings(workspace: &Path, config: Config, interactive: bool) -> R
         policy,
         agents: team.agents,
         allow_dirty: config.allow_dirty,
+        sandbox,
         wiggum: std::env::current_exe()
             .map_err(|error| Failure::other(format!("cannot find this program's own path: {error}")))?,
         grace: Grace::default(),

@@ -16,7 +16,7 @@ use std::ptr;
 use rustix::process::Pid;
 
 use super::registry::Token;
-use super::{GIT_LOCATION, Input, Launch, system};
+use super::{CommandLine, GIT_LOCATION, Input, Launch, NotFound, system};
 
 pub(super) struct Spawned {
     pub(super) main: Pid,
@@ -88,7 +88,9 @@ fn command(launch: &Launch, environment: &[CString]) -> io::Result<(CString, Vec
     let (file, name, args) = match &launch.confinement {
         None => (program, launch.command.program.clone(), launch.command.args.clone()),
         Some(confinement) => {
+            // The helper could say that it is missing only in words.
             let program = OsString::from_vec(program.into_bytes());
+            CommandLine::new(&program, Vec::<OsString>::new()).resolve(&launch.cwd).map_err(not_found)?;
             let helper = confinement.helper.clone().into_os_string();
             (zero_ended(&helper)?, helper, confinement.arguments(program, &launch.command.args))
         }
@@ -107,8 +109,14 @@ fn program(launch: &Launch, environment: &[CString]) -> io::Result<CString> {
     // The same default as the C library's, without the current directory.
     let path = path.map_or(OsStr::new("/bin:/usr/bin"), OsStr::from_bytes);
     let found = launch.command.resolve_in(&launch.cwd, path);
-    let found = found.map_err(|_| io::Error::from_raw_os_error(libc::ENOENT))?;
-    zero_ended(found.as_os_str())
+    zero_ended(found.map_err(not_found)?.as_os_str())
+}
+
+fn not_found(problem: NotFound) -> io::Error {
+    io::Error::from_raw_os_error(match problem {
+        NotFound::InPath { .. } | NotFound::Missing { .. } => libc::ENOENT,
+        NotFound::NotExecutable { .. } => libc::EACCES,
+    })
 }
 
 fn zero_ended(text: &OsStr) -> io::Result<CString> {

@@ -18,7 +18,7 @@ pub(super) fn probe() -> Result<PathBuf, SandboxError> {
     let name = CommandLine::new("bwrap", Vec::<OsString>::new());
     let program = name.resolve(&std::env::temp_dir()).map_err(|_| SandboxError::NoBwrap)?;
     // What it is really called with, since some containers allow one mount and not another.
-    let mut arguments = arguments(&[std::env::temp_dir()], &[]);
+    let mut arguments = arguments(&[std::env::temp_dir()], &[], &[]);
     arguments.extend(["--".into(), "/bin/sh".into(), "-c".into(), ":".into()]);
     let broken = SandboxError::BrokenBwrap;
     let tried = process::run(Launch::new(CommandLine::new(&program, arguments), "/"))
@@ -31,19 +31,20 @@ pub(super) fn probe() -> Result<PathBuf, SandboxError> {
 }
 
 /// Mounts come in this order: what comes later lies over what came before.
-pub(super) fn arguments(writable: &[PathBuf], read_only: &[PathBuf]) -> Vec<OsString> {
-    let mut all: Vec<OsString> = words(&["--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev"]);
-    let devices = std::path::Path::new("/dev");
-    for path in writable.iter().filter(|path| !path.starts_with(devices)) {
-        // "try" leaves out what is not there.
-        all.extend(["--bind-try".into(), path.into(), path.into()]);
-    }
-    for path in read_only {
-        all.extend(["--ro-bind-try".into(), path.into(), path.into()]);
-    }
+pub(super) fn arguments(writable: &[PathBuf], read_only: &[PathBuf], again: &[PathBuf]) -> Vec<OsString> {
+    let mut all = words(&["--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev"]);
+    let elsewhere = writable.iter().filter(|path| !path.starts_with("/dev"));
+    all.extend(mounts("--bind-try", elsewhere));
+    all.extend(mounts("--ro-bind-try", read_only));
+    all.extend(mounts("--bind-try", again));
     // As root it would otherwise be able to undo all this.
     all.extend(words(&["--cap-drop", "CAP_SYS_ADMIN"]));
     all
+}
+
+/// What is not there is left out.
+fn mounts<'a>(how: &'a str, paths: impl IntoIterator<Item = &'a PathBuf>) -> impl Iterator<Item = OsString> {
+    paths.into_iter().flat_map(move |path| [how.into(), path.into(), path.into()])
 }
 
 fn words(words: &[&str]) -> Vec<OsString> {

@@ -54,8 +54,10 @@ pub struct Confinement {
     pub helper: PathBuf,
     /// Directories with all that is in them, and single files. What does not exist is left out.
     pub writable: Vec<PathBuf>,
-    /// Places inside them that stay read-only. Landlock cannot make such an exception.
+    /// Places inside them that stay read-only, and places inside those that do not. Landlock cannot
+    /// make such exceptions: whoever may write to a directory may write to all of it.
     pub read_only: Vec<PathBuf>,
+    pub writable_again: Vec<PathBuf>,
 }
 
 #[derive(Debug, Error)]
@@ -98,7 +100,7 @@ impl Confinement {
             Kind::Landlock(_) => all.extend(self.writable.iter().map(Into::into)),
             Kind::Bwrap { program } => {
                 all.push(program.into());
-                all.extend(bwrap::arguments(&self.writable, &self.read_only));
+                all.extend(bwrap::arguments(&self.writable, &self.read_only, &self.writable_again));
             }
         }
         all.push(helper::END.into());
