@@ -9,6 +9,7 @@ mod detect;
 mod failure;
 mod init;
 mod narrate;
+mod record;
 mod sandbox;
 mod team;
 mod term;

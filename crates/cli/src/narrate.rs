@@ -12,7 +12,7 @@ use wiggum_core::ids::{QuestionId, TaskId};
 use wiggum_core::policy::Millis;
 use wiggum_core::state::Loop;
 use wiggum_core::tasks::TaskState;
-use wiggum_engine::{Observer, Settings};
+use wiggum_engine::Observer;
 
 use crate::ask::{KEYS, Terminal};
 use crate::term::{self, Style, harmless};
@@ -42,7 +42,6 @@ impl Observer for JsonLines {
 pub(crate) struct Narrator {
     style: Style,
     terminal: Option<Terminal>,
-    checks: Vec<String>,
     /// Output is in the middle of a line.
     midline: bool,
     iteration_started: Option<Timestamp>,
@@ -51,11 +50,10 @@ pub(crate) struct Narrator {
 }
 
 impl Narrator {
-    pub(crate) fn new(settings: &Settings, terminal: Option<Terminal>) -> Self {
+    pub(crate) fn new(terminal: Option<Terminal>) -> Self {
         Self {
             style: Style::for_stdout(),
             terminal,
-            checks: settings.policy.checks.verify.clone(),
             midline: false,
             iteration_started: None,
             failed_checks: 0,
@@ -111,7 +109,7 @@ impl Narrator {
         if !sandbox.is_empty() {
             self.line(&style.dim(&format!("  sandbox {}", harmless(sandbox))));
         }
-        let checks = self.checks.join("  ·  ");
+        let checks = state.policy.checks.verify.join("  ·  ");
         let checks = if checks.is_empty() {
             "none: what the agent claims is marked unverified (see --verify)".to_owned()
         } else {

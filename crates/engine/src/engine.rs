@@ -13,11 +13,12 @@ use jiff::Timestamp;
 use uuid::Uuid;
 use wiggum_agents::{AgentEvent, Finished};
 use wiggum_core::decide::{Action, Plan, StopWhy, Waiting, decide};
-use wiggum_core::event::{EndReason, Envelope, Event, Request, Trouble};
-use wiggum_core::ids::{LoopId, TaskId};
+use wiggum_core::event::{EndReason, Envelope, Event, Exit, Request, Trouble};
+use wiggum_core::ids::{Attempt, Iteration, LoopId, TaskId};
 use wiggum_core::policy::Policy;
 use wiggum_core::redact::Secrets;
 use wiggum_core::state::{Loop, Stage};
+use wiggum_core::stream::Stream;
 use wiggum_store::{Holder, Identity, Store};
 use wiggum_workspace::crash;
 use wiggum_workspace::git::{Git, Guardian};
@@ -63,6 +64,7 @@ pub struct Settings {
     pub allow_dirty: bool,
     /// What agents are kept in.
     pub sandbox: Sandbox,
+    pub tap: Option<Arc<dyn Tap>>,
     /// This very program.
     pub wiggum: PathBuf,
     pub grace: Grace,
@@ -77,6 +79,14 @@ pub trait Observer {
     fn check_output(&mut self, text: &str);
     /// The loop has nothing to do until this is over.
     fn waiting(&mut self, waiting: &Waiting, state: &Loop);
+}
+
+/// Somebody who wants what an agent prints as it comes, without secrets but before anything is made of
+/// it. Called on the thread that reads it: while a call takes, the agent waits.
+pub trait Tap: Send + Sync {
+    fn agent_started(&self, iteration: Iteration, attempt: Attempt, task: &TaskId, agent: &str);
+    fn output(&self, stream: Stream, bytes: &[u8]);
+    fn agent_ended(&self, exit: Exit);
 }
 
 /// What reaches the engine from outside.

@@ -23,7 +23,7 @@ pub mod wake;
 mod watched;
 
 pub use agent::Agent;
-pub use engine::{Engine, Input, Observer, Outcome, Remote, Settings, read_state};
+pub use engine::{Engine, Input, Observer, Outcome, Remote, Settings, Tap, read_state};
 pub use error::EngineError;
 pub use iteration::command_line;
 pub use sandbox::Sandbox;

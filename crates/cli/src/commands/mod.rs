@@ -10,6 +10,7 @@ mod graph;
 mod inbox;
 mod loops;
 mod reference;
+mod replay;
 mod requests;
 mod run;
 mod setup;
@@ -35,6 +36,7 @@ use crate::term;
 pub(crate) fn dispatch(cli: Cli) -> ExitCode {
     let result = match cli.command {
         Command::Run(args) => run::run(&args),
+        Command::Replay(args) => replay::replay(&args),
         Command::Demo(args) => demo::demo(&args),
         Command::Init(args) => setup::init(&args),
         Command::Status(args) => status::status(&args),
