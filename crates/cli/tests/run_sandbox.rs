@@ -8,6 +8,7 @@ mod support;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::Output;
 
 use support::Sandbox;
 use wiggum_core::event::{Event, FlagKind};
@@ -332,7 +333,7 @@ fn a_stopped_agent_ends_in_order_and_nothing_is_left() {
         let base = sandbox.base().display().to_string();
         sandbox.env("WIGGUM_AGENT_WRITABLE", &format!("[\"{base}/ready\", \"{base}/saved\"]"));
         let script = r#"
-            trap 'echo saved > "$SANDBOX/saved"; exit 0' INT
+            trap 'sleep 0.7; echo saved > "$SANDBOX/saved"; exit 0' INT
             (setsid sleep 1000 &)
             ready
             while :; do sleep 1; done"#;
@@ -369,4 +370,60 @@ fn a_missing_agent_is_still_called_missing() {
         let args = ["run", "--headless", "--sandbox", kind, "--max-wait", "0s", "--agent-command", "./agent"];
         sandbox.wiggum(&args).says("the agent's program is missing");
     }
+}
+
+/// A `wiggum` on a kernel that knows no Landlock.
+fn without_landlock(sandbox: &Sandbox, args: &[&str]) -> Option<Output> {
+    let mut strace = sandbox.command("strace");
+    strace.args(["-f", "-o", "/dev/null", "-e", "inject=landlock_create_ruleset:error=ENOSYS"]);
+    strace.arg(env!("CARGO_BIN_EXE_wiggum")).args(args).current_dir(&sandbox.root);
+    let output = strace.output();
+    if output.is_err() {
+        eprintln!("SKIPPED: strace is missing, so a kernel without Landlock is NOT TESTED");
+    }
+    output.ok()
+}
+
+#[test]
+fn nothing_runs_as_if_it_were_confined() {
+    let sandbox = Sandbox::walled(&["one"]);
+    let args = ["sandboxed-exec", "landlock", "/", "--", "/usr/bin/touch", "made"];
+    let Some(output) = without_landlock(&sandbox, &args) else { return };
+    assert_eq!(output.status.code(), Some(126), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("this kernel has no Landlock"), "{output:?}");
+    assert!(!sandbox.exists("made"));
+    sandbox.wiggum(&args).exits(0);
+    assert!(sandbox.exists("made"));
+    sandbox.wiggum(&["sandboxed-exec", "nothing", "--", "/usr/bin/touch", "more"]).complains(126, &[]);
+    assert!(!sandbox.exists("more"));
+}
+
+#[test]
+fn what_takes_the_place_of_landlock_is_said() {
+    let mut sandbox = Sandbox::walled(&["one"]);
+    let command = sandbox.agent("claim");
+    let run = ["run", "--headless", "--agent-command", &command];
+    let landlock = [&run[..], &["--sandbox", "landlock"]].concat();
+    let Some(refused) = without_landlock(&sandbox, &landlock) else { return };
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("hint: --sandbox auto"), "{refused:?}");
+    if kinds().contains(&"bwrap") {
+        let auto = without_landlock(&sandbox, &run).unwrap();
+        assert!(String::from_utf8_lossy(&auto.stdout).contains("  sandbox bwrap: agents write"), "{auto:?}");
+    }
+    // With the few programs that it takes, and no bwrap among them.
+    let bin = sandbox.base().join("bin");
+    fs::create_dir(&bin).unwrap();
+    for program in ["git", "sh", "strace", "sleep"] {
+        let path = std::env::split_paths(&std::env::var_os("PATH").unwrap()).find_map(|dir| {
+            let path = dir.join(program);
+            path.exists().then_some(path)
+        });
+        symlink(path.unwrap(), bin.join(program)).unwrap();
+    }
+    sandbox.env("PATH", bin.to_str().unwrap());
+    let none = without_landlock(&sandbox, &["doctor"]).unwrap();
+    let said = String::from_utf8_lossy(&none.stdout);
+    let expected = "none, agents can write wherever you can: this kernel has no Landlock";
+    assert!(said.contains(expected) && said.contains("bwrap is not installed"), "{said}");
 }
