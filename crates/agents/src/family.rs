@@ -79,6 +79,16 @@ impl Family {
         self.profile().abilities
     }
 
+    /// Where it keeps settings, sessions and caches; `~/` is the user's home.
+    pub fn own_paths(self) -> &'static [&'static str] {
+        self.profile().own_paths
+    }
+
+    /// Variables that say where such a directory is instead.
+    pub fn path_variables(self) -> &'static [&'static str] {
+        self.profile().path_variables
+    }
+
     pub fn driver(spec: AgentSpec) -> Box<dyn Driver> {
         Box::new(Cli { profile: spec.family.profile(), spec, before: Before::default() })
     }
@@ -214,6 +224,10 @@ impl Driver for Cli {
             self.spec.env.iter().filter(|(name, _)| self.profile.path_variables.contains(&name.as_str()));
         let own = self.profile.own_paths.iter().map(PathBuf::from);
         own.chain(moved.map(|(_, path)| PathBuf::from(path))).collect()
+    }
+
+    fn path_variables(&self) -> &[&str] {
+        self.profile.path_variables
     }
 
     fn secrets(&self) -> &[&str] {

@@ -51,6 +51,11 @@ pub trait Driver: Send {
         Vec::new()
     }
 
+    /// Variables of the environment that say where such a directory is instead.
+    fn path_variables(&self) -> &[&str] {
+        &[]
+    }
+
     /// Names of variables with secrets that are meant for it. A `*` at the end stands for any rest.
     fn secrets(&self) -> &[&str] {
         &[]

@@ -28,6 +28,9 @@ pub(crate) enum Command {
     /// 6 a person is needed, 7 a guard ended it, 8 stopped by request, 130 interrupted (resumable).
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
+    /// Show a recorded run again, without agent, model or repository
+    #[command(after_help = REPLAY_EXAMPLES)]
+    Replay(ReplayArgs),
     /// See the whole thing at work in a temporary repository, without a key or a network
     Demo(DemoArgs),
     /// Write a commented wiggum.toml and PROMPT.md for this repository
@@ -130,6 +133,9 @@ pub(crate) struct RunArgs {
     /// Keep the agent's own session from one iteration to the next
     #[arg(long = "continue")]
     pub(crate) continue_sessions: bool,
+    /// What keeps the agent from writing elsewhere: auto, landlock, bwrap or none [default: auto]
+    #[arg(long, value_name = "KIND")]
+    pub(crate) sandbox: Option<String>,
     /// A command that must succeed before a task counts as done; may be given several times
     #[arg(long, value_name = "COMMAND")]
     pub(crate) verify: Vec<String>,
@@ -154,6 +160,9 @@ pub(crate) struct RunArgs {
     /// Print the journal as JSON lines, and nothing else, to standard output
     #[arg(long)]
     pub(crate) json: bool,
+    /// Record the run in this file, for `wiggum replay`
+    #[arg(long, value_name = "FILE", env = "WIGGUM_RECORD")]
+    pub(crate) record: Option<PathBuf>,
     /// Which loop over this backlog, if there are several
     #[arg(long)]
     pub(crate) name: Option<String>,
@@ -166,6 +175,34 @@ pub(crate) struct RunArgs {
     /// Play this scenario instead of calling an agent
     #[arg(long, value_name = "FILE")]
     pub(crate) scenario: Option<PathBuf>,
+}
+
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  wiggum run --record ../run.rec
+  wiggum replay ../run.rec
+  wiggum replay ../run.rec --speed 10
+  wiggum replay ../run.rec --json | jq .type";
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// What `wiggum run --record` wrote
+    pub(crate) file: PathBuf,
+    /// So many times as fast as it was [default: as it was, without long pauses, in a terminal; else
+    /// all at once]
+    #[arg(long, value_name = "N", value_parser = faster)]
+    pub(crate) speed: Option<f64>,
+    /// Show the next event when Enter is pressed
+    #[arg(long, conflicts_with = "speed")]
+    pub(crate) step: bool,
+    /// Print the journal as JSON lines
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn faster(text: &str) -> Result<f64, String> {
+    let speed: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if speed.is_finite() && speed > 0.0 { Ok(speed) } else { Err("it has to be above 0".to_owned()) }
 }
 
 #[derive(Debug, Args)]

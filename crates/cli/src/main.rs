@@ -10,6 +10,8 @@ mod failure;
 mod init;
 mod install;
 mod narrate;
+mod record;
+mod sandbox;
 mod session;
 mod team;
 mod term;
@@ -31,6 +33,8 @@ fn main() -> ExitCode {
         [command, rest @ ..] if command == "hook" && !rest.iter().any(asks_for_help) => {
             return session::hook::run(rest.first().map_or("".as_ref(), |event| event));
         }
+        // Every start of an agent comes by here first, so it should take no time either.
+        [command, ..] if command == wiggum_workspace::sandbox::HELPER => return commands::become_program(),
         _ => {}
     }
     failure::end_on_panic();

@@ -12,7 +12,7 @@ use wiggum_core::ids::{QuestionId, TaskId};
 use wiggum_core::policy::Millis;
 use wiggum_core::state::Loop;
 use wiggum_core::tasks::TaskState;
-use wiggum_engine::{Observer, Settings};
+use wiggum_engine::Observer;
 
 use crate::ask::{KEYS, Terminal};
 use crate::commands::describe::describe;
@@ -43,7 +43,6 @@ impl Observer for JsonLines {
 pub(crate) struct Narrator {
     style: Style,
     terminal: Option<Terminal>,
-    checks: Vec<String>,
     /// Output is in the middle of a line.
     midline: bool,
     iteration_started: Option<Timestamp>,
@@ -52,11 +51,10 @@ pub(crate) struct Narrator {
 }
 
 impl Narrator {
-    pub(crate) fn new(settings: &Settings, terminal: Option<Terminal>) -> Self {
+    pub(crate) fn new(terminal: Option<Terminal>) -> Self {
         Self {
             style: Style::for_stdout(),
             terminal,
-            checks: settings.policy.checks.verify.clone(),
             midline: false,
             iteration_started: None,
             failed_checks: 0,
@@ -92,7 +90,7 @@ impl Narrator {
         drop(std::io::stdout().flush());
     }
 
-    fn started(&mut self, state: &Loop, resumed: bool) {
+    fn started(&mut self, state: &Loop, sandbox: &str, resumed: bool) {
         let style = self.style;
         let counts = state.tasks.counts();
         let verb = if resumed { "goes on" } else { "starts" };
@@ -109,7 +107,10 @@ impl Narrator {
         self.line(&text);
         let agent = harmless(&state.agent);
         self.line(&style.dim(&format!("  agent   {agent}")));
-        let checks = self.checks.join("  ·  ");
+        if !sandbox.is_empty() {
+            self.line(&style.dim(&format!("  sandbox {}", harmless(sandbox))));
+        }
+        let checks = state.policy.checks.verify.join("  ·  ");
         let checks = if checks.is_empty() {
             "none: what the agent claims is marked unverified (see --verify)".to_owned()
         } else {
@@ -343,8 +344,8 @@ impl Narrator {
 impl Observer for Narrator {
     fn event(&mut self, envelope: &Envelope, state: &Loop) {
         match &envelope.event {
-            Event::RunStarted { .. } => self.started(state, false),
-            Event::RunResumed { .. } => self.started(state, true),
+            Event::RunStarted { sandbox, .. } => self.started(state, sandbox, false),
+            Event::RunResumed { sandbox, .. } => self.started(state, sandbox, true),
             Event::BacklogBroken { message } => {
                 self.line(&self.style.red(&format!("! the backlog cannot be read: {}", harmless(message))));
             }

@@ -19,8 +19,9 @@ pub(crate) struct Team {
     pub(crate) rules: policy::Agents,
 }
 
-/// All agents that are configured or known, the first choice made sure to be there.
-pub(crate) fn team(workspace: &Path, config: &Config) -> Result<Team, Failure> {
+/// All agents that are configured or known, the first choice made sure to be there. `sandboxed` if
+/// our own sandbox will be around them.
+pub(crate) fn team(workspace: &Path, config: &Config, sandboxed: bool) -> Result<Team, Failure> {
     let first = first_choice(config)?;
     let mut rules = config.policy.agents.clone();
     rules.order = [first.clone()].into_iter().chain(config.agent.fallback.clone()).collect();
@@ -33,7 +34,7 @@ pub(crate) fn team(workspace: &Path, config: &Config) -> Result<Team, Failure> {
         if let Some(timeout) = described.timeout {
             rules.timeouts.insert(name.clone(), timeout);
         }
-        agents.push(named(config, &name, described)?);
+        agents.push(named(config, &name, described, sandboxed)?);
     }
     for name in rules.order.iter().chain(rules.roles.values()) {
         if agents.iter().all(|agent| agent.name != *name) {
@@ -100,7 +101,7 @@ fn unnamed(workspace: &Path, config: &Config) -> Result<Agent, Failure> {
     })
 }
 
-fn named(config: &Config, name: &str, described: NamedAgent) -> Result<Agent, Failure> {
+fn named(config: &Config, name: &str, described: NamedAgent, sandboxed: bool) -> Result<Agent, Failure> {
     let env: Vec<(String, String)> = described.env.into_iter().collect();
     let driver: Box<dyn Driver> = match (&described.command, family(config, name)) {
         (Some(line), _) => Box::new(CommandAgent { line: line.clone(), prompt_via: described.prompt_via }),
@@ -111,7 +112,7 @@ fn named(config: &Config, name: &str, described: NamedAgent) -> Result<Agent, Fa
             model: described.model,
             args: described.args,
             env: env.clone(),
-            sandboxed: false,
+            sandboxed,
         }),
         (None, None) => {
             let families = Family::ALL.map(Family::name).join(", ");

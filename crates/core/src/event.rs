@@ -54,12 +54,17 @@ pub enum Event {
         agent: String,
         version: String,
         git: bool,
+        /// What keeps agents from writing elsewhere, for people to read.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        sandbox: String,
     },
     /// A new engine took over an unfinished run.
     RunResumed {
         run: u32,
         policy: Box<Policy>,
         agent: String,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        sandbox: String,
     },
     /// The backlog as it was read: the first time all of it, afterwards what differs.
     BacklogRead {

@@ -182,14 +182,14 @@ impl Loop {
                 self.repository.clone_from(repository);
                 self.backlog.clone_from(backlog);
             }
-            Event::RunStarted { run, policy, agent, git, version: _ } => {
+            Event::RunStarted { run, policy, agent, git, version: _, sandbox: _ } => {
                 self.agents.start_anew();
                 self.run = Run { number: *run, active: true, started_at: Some(at), ..Run::default() };
                 self.adopt_policy(policy, agent);
                 self.git = *git;
                 self.paused = false;
             }
-            Event::RunResumed { run: _, policy, agent } => {
+            Event::RunResumed { run: _, policy, agent, sandbox: _ } => {
                 self.adopt_policy(policy, agent);
                 self.run.stop_requested = None;
                 self.check_anew();

@@ -16,6 +16,7 @@ mod land;
 pub mod nudge;
 mod recover;
 mod requests;
+mod sandbox;
 pub mod state_dir;
 pub mod status;
 mod tree;
@@ -23,6 +24,7 @@ pub mod wake;
 mod watched;
 
 pub use agent::Agent;
-pub use engine::{Engine, Input, Observer, Outcome, Remote, Settings, read_state};
+pub use engine::{Engine, Input, Observer, Outcome, Remote, Settings, Tap, read_state};
 pub use error::EngineError;
 pub use iteration::command_line;
+pub use sandbox::Sandbox;

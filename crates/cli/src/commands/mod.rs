@@ -11,6 +11,7 @@ mod inbox;
 mod install;
 mod loops;
 mod reference;
+mod replay;
 mod requests;
 mod run;
 mod session;
@@ -37,6 +38,7 @@ use crate::term;
 pub(crate) fn dispatch(cli: Cli) -> ExitCode {
     let result = match cli.command {
         Command::Run(args) => run::run(&args),
+        Command::Replay(args) => replay::replay(&args),
         Command::Demo(args) => demo::demo(&args),
         Command::Init(args) => setup::init(&args),
         Command::Status(args) => status::status(&args),
@@ -66,6 +68,14 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Reference { what } => reference::reference(what),
     };
     result.unwrap_or_else(|failure| failure.report())
+}
+
+/// What `wiggum sandboxed-exec` does, which only an engine calls: on success it does not come back.
+pub(crate) fn become_program() -> ExitCode {
+    let error = wiggum_workspace::sandbox::become_program(std::env::args_os().skip(2));
+    let _shown = Failure::other(wiggum_engine::error::chain(&error)).report();
+    // As shells say that a command was found, but could not be run.
+    ExitCode::from(126)
 }
 
 /// Where a command was called, and what around it is configuration.

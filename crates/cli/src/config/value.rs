@@ -63,6 +63,7 @@ pub(crate) const OWN_VARIABLES: &[&str] = &[
     "WIGGUM_BIN",
     "WIGGUM_NUDGES",
     "WIGGUM_CRASH_AT",
+    "WIGGUM_RECORD",
 ];
 
 /// Why a value is refused; `element` says which one of a list or table is meant.

@@ -18,6 +18,7 @@ mod capture;
 mod command;
 mod identity;
 mod registry;
+pub(crate) mod signals;
 mod supervise;
 
 #[cfg(target_os = "linux")]
@@ -56,6 +57,8 @@ pub use identity::{Identity, end_self, identity, is_alive};
 pub use wiggum_core::stream::Stream;
 
 use registry::Survivors;
+
+use crate::sandbox::Confinement;
 use supervise::{StopRequest, Supervisor};
 
 /// A program to be started.
@@ -69,6 +72,8 @@ pub struct Launch {
     /// A variable of the environment by which [`end_marked`] finds everything this program
     /// started, even what threw its environment away.
     pub marker: Option<(String, String)>,
+    /// Where it may write; everywhere, if nothing is said.
+    pub confinement: Option<Confinement>,
 }
 
 impl Launch {
@@ -80,6 +85,7 @@ impl Launch {
             env_remove: Vec::new(),
             stdin: Input::Nothing,
             marker: None,
+            confinement: None,
         }
     }
 }
