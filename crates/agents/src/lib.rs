@@ -6,6 +6,7 @@
 
 mod aider;
 mod amp;
+pub mod api;
 mod claude;
 mod codex;
 pub mod command;

@@ -122,6 +122,16 @@ fn codex_needs_no_sandbox_within_ours_and_is_left_the_one_it_is_given() {
 }
 
 #[test]
+fn the_built_in_agent_is_this_very_program() {
+    check(Family::Api, Session::Fresh, "wiggum api-agent");
+    check(Family::Api, Session::Named(ID), &format!("wiggum api-agent --session {ID}"));
+    check(Family::Api, Session::Continued(ID), &format!("wiggum api-agent --resume {ID}"));
+    let args = vec!["--provider=ollama".to_owned()];
+    let api = AgentSpec { model: Some("m".to_owned()), args, ..spec(Family::Api) };
+    assert_eq!(line(api, Session::Fresh), "wiggum api-agent --model m --provider=ollama");
+}
+
+#[test]
 fn configured_variables_replace_the_drivers() {
     let mut claude = spec(Family::Claude);
     claude.env = vec![("CLAUDE_CODE_MAX_RETRIES".to_owned(), "9".to_owned())];
@@ -144,6 +154,11 @@ fn families_are_found_by_their_names() {
     for family in Family::ALL {
         assert_eq!(Family::from_name(family.name()), Some(family));
         let driver = Family::driver(spec(family));
+        if family.is_built_in() {
+            // Which key is meant for it is up to its provider.
+            assert!(driver.secrets().is_empty(), "{family:?}");
+            continue;
+        }
         assert!(!driver.own_paths().is_empty() && !driver.secrets().is_empty(), "{family:?}");
     }
     assert_eq!(Family::from_name("nonesuch"), None);

@@ -95,6 +95,9 @@ pub(crate) enum Command {
     /// Play a scenario as an agent would (what `[agent] scenario` starts)
     #[command(hide = true)]
     ScriptedAgent { scenario: PathBuf },
+    /// Work on the task of standard input with a model's API (what the agent `api` starts)
+    #[command(hide = true, name = wiggum_agents::api::COMMAND)]
+    ApiAgent(ApiAgentArgs),
     /// Print reference documents that are generated from the program itself
     #[command(hide = true)]
     Reference { what: Reference },
@@ -114,8 +117,8 @@ prints is its message. It claims the task with `<promise>DONE</promise>` on a li
 pub(crate) struct RunArgs {
     /// The backlog: PRD.json, tasks.json, fix_plan.md or other checkbox Markdown [default: found]
     pub(crate) backlog: Option<PathBuf>,
-    /// The agent that does the work: claude, codex, gemini, copilot, opencode, aider, amp, or one of
-    /// wiggum.toml (`wiggum agents` tells what is there)
+    /// The agent that does the work: claude, codex, gemini, copilot, opencode, aider, amp, api (built
+    /// in, over a model's API), or one of wiggum.toml (`wiggum agents` tells what is there)
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
     /// Any other command as agent
@@ -124,6 +127,12 @@ pub(crate) struct RunArgs {
     /// The model that the agent should use
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
+    /// Whose models the built-in agent asks: openai, anthropic, github-models, copilot, ollama
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+    /// Where it asks, if not at the provider's usual address
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
     /// Who takes over while the agent cannot work; repeat for more
     #[arg(long, value_name = "NAME")]
     pub(crate) fallback: Vec<String>,
@@ -203,6 +212,32 @@ pub(crate) struct ReplayArgs {
 fn faster(text: &str) -> Result<f64, String> {
     let speed: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     if speed.is_finite() && speed > 0.0 { Ok(speed) } else { Err("it has to be above 0".to_owned()) }
+}
+
+/// As [`crate::api::arguments`] writes them.
+#[derive(Debug, Args)]
+pub(crate) struct ApiAgentArgs {
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+    #[arg(long)]
+    pub(crate) provider: Option<String>,
+    #[arg(long)]
+    pub(crate) base_url: Option<String>,
+    #[arg(long)]
+    pub(crate) key_env: Option<String>,
+    #[arg(long)]
+    pub(crate) context_window: Option<u32>,
+    #[arg(long)]
+    pub(crate) max_turns: Option<u32>,
+    /// As in input=3
+    #[arg(long)]
+    pub(crate) price: Vec<String>,
+    /// A new session with this id
+    #[arg(long)]
+    pub(crate) session: Option<String>,
+    /// The session to go on with
+    #[arg(long, conflicts_with = "session")]
+    pub(crate) resume: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,7 @@
 //! The `wiggum` command: reads its arguments, calls the library, prints, and exits with a code that
 //! means something.
 
+mod api;
 mod args;
 mod ask;
 mod commands;

@@ -46,7 +46,7 @@ pub fn inside(root: &Path, relative: &str) -> Result<PathBuf, Escape> {
 const MAX_LINKS: u32 = 40;
 
 /// Where a path really is, also when its end does not exist yet or is a link to nothing.
-fn real(path: &Path) -> Result<PathBuf, Escape> {
+pub fn real(path: &Path) -> Result<PathBuf, Escape> {
     let unreadable = |source| Escape::Unreadable { path: path.to_owned(), source };
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {

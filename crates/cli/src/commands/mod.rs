@@ -30,6 +30,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
+use crate::api;
 use crate::args::{Cli, Command, ConfigCommand};
 use crate::config::{self, Flags, Sources};
 use crate::failure::Failure;
@@ -65,6 +66,7 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Completions { shell } => Ok(reference::completions(shell)),
         Command::Man => reference::man(),
         Command::ScriptedAgent { scenario } => demo::scripted_agent(&scenario),
+        Command::ApiAgent(args) => api::work(args),
         Command::Reference { what } => reference::reference(what),
     };
     result.unwrap_or_else(|failure| failure.report())
