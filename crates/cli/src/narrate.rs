@@ -112,7 +112,7 @@ impl Narrator {
         }
         let checks = state.policy.checks.verify.join("  ·  ");
         let checks = if checks.is_empty() {
-            "none: what the agent claims is marked unverified (see --verify)".to_owned()
+            "those of the tasks; tasks without any are marked unverified (see --verify)".to_owned()
         } else {
             checks
         };
