@@ -5,8 +5,9 @@ use std::process::Command;
 
 use crate::steps::succeed;
 
-/// A program and what is not tested without it. Debian's packages have the same names.
-const NEEDED: [(&str, &str); 4] = [
+/// A program and what is not tested without it. Debian's packages have the same names but one.
+const NEEDED: [(&str, &str); 5] = [
+    ("bwrap", "agents in a sandbox where the kernel has no Landlock"),
     ("git", "everything about commits"),
     ("python3", "processes that try to survive"),
     ("strace", "the counts of processes and fsyncs"),
@@ -51,6 +52,7 @@ fn missing() -> Vec<&'static str> {
 #[expect(clippy::disallowed_methods, reason = "installing tools is what xtask is for")]
 fn apt_get(arguments: &[&str], packages: &[&str]) -> Result<(), String> {
     let mut command = Command::new("apt-get");
+    let packages = packages.iter().map(|program| if *program == "bwrap" { "bubblewrap" } else { program });
     command.args(arguments).args(packages).env("DEBIAN_FRONTEND", "noninteractive");
     succeed(command.stdout(std::process::Stdio::null()).status())
 }

@@ -1,11 +1,13 @@
 //! Any command as agent: it gets the prompt, and its plain standard output is its message.
 
+use std::path::PathBuf;
+
 use jiff::Zoned;
 use wiggum_core::event::Exit;
 use wiggum_core::stream::Stream;
 
 use crate::{
-    AgentEvent, Assignment, CommandText, Driver, Finished, Invocation, Problem, StreamParser, Tail,
+    AgentEvent, Assignment, CommandText, Driver, Family, Finished, Invocation, Problem, StreamParser, Tail,
     Utf8Pieces, problem_by_exit, said,
 };
 
@@ -46,6 +48,15 @@ impl Driver for CommandAgent {
         Invocation { command, stdin, env: Vec::new() }
     }
 
+    /// Of the agent that the command names; of others nobody knows.
+    fn own_paths(&self) -> Vec<PathBuf> {
+        self.family().map(Family::own_paths).unwrap_or_default().iter().map(PathBuf::from).collect()
+    }
+
+    fn path_variables(&self) -> &[&str] {
+        self.family().map(Family::path_variables).unwrap_or_default()
+    }
+
     /// Which agent is behind a command nobody knows, so it gets what any of them may need.
     fn secrets(&self) -> &[&str] {
         &[
@@ -68,6 +79,14 @@ impl Driver for CommandAgent {
             stdout: Utf8Pieces::default(),
             stderr: Utf8Pieces::default(),
         })
+    }
+}
+
+impl CommandAgent {
+    /// By its first word: what a script starts nobody can tell.
+    fn family(&self) -> Option<Family> {
+        let program = self.line.split_whitespace().next()?;
+        Family::from_name(program.rsplit('/').next()?)
     }
 }
 

@@ -94,6 +94,16 @@ impl Family {
         self.profile().abilities
     }
 
+    /// Where it keeps settings, sessions and caches; `~/` is the user's home.
+    pub fn own_paths(self) -> &'static [&'static str] {
+        self.profile().own_paths
+    }
+
+    /// Variables that say where such a directory is instead.
+    pub fn path_variables(self) -> &'static [&'static str] {
+        self.profile().path_variables
+    }
+
     pub fn driver(spec: AgentSpec) -> Box<dyn Driver> {
         Box::new(Cli { profile: spec.family.profile(), spec, before: Before::default() })
     }
@@ -112,6 +122,11 @@ impl Family {
             None if traces.elsewhere => Login::Unknown,
             None => Login::NotLoggedIn(traces.hint.to_owned()),
         }
+    }
+
+    /// What to do to be logged in.
+    pub fn login_hint(self) -> &'static str {
+        self.profile().login.hint
     }
 
     fn profile(self) -> &'static Profile {
@@ -214,7 +229,19 @@ impl Driver for Cli {
     }
 
     fn abilities(&self) -> Abilities {
-        self.profile.abilities
+        let all = self.profile.abilities;
+        let heard = match self.spec.family {
+            Family::Claude => !self.spec.says(&["--settings"]),
+            // It runs no hooks of ours without those of the repository, which only our sandbox makes safe.
+            Family::Codex => self.spec.sandboxed,
+            Family::Gemini
+            | Family::Copilot
+            | Family::Opencode
+            | Family::Aider
+            | Family::Amp
+            | Family::Api => true,
+        };
+        Abilities { nudge: all.nudge && heard, ..all }
     }
 
     fn own_paths(&self) -> Vec<PathBuf> {
@@ -222,6 +249,10 @@ impl Driver for Cli {
             self.spec.env.iter().filter(|(name, _)| self.profile.path_variables.contains(&name.as_str()));
         let own = self.profile.own_paths.iter().map(PathBuf::from);
         own.chain(moved.map(|(_, path)| PathBuf::from(path))).collect()
+    }
+
+    fn path_variables(&self) -> &[&str] {
+        self.profile.path_variables
     }
 
     fn secrets(&self) -> &[&str] {
@@ -232,6 +263,12 @@ impl Driver for Cli {
 /// Adds a flag with its value.
 pub(crate) fn flag(arguments: &mut Vec<String>, name: &str, value: &str) {
     arguments.extend([name.to_owned(), value.to_owned()]);
+}
+
+/// The hook by which an agent hears what somebody wants to say to it, as a line for its shell.
+pub(crate) fn nudge_hook(wiggum: &Path) -> String {
+    let quoted = wiggum.display().to_string().replace('\'', r"'\''");
+    format!("'{quoted}' hook nudge")
 }
 
 /// Words as arguments.

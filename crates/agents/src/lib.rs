@@ -28,6 +28,7 @@ use wiggum_core::stream::Stream;
 
 pub use command::{CommandAgent, PromptVia};
 pub use family::{AgentSpec, Family, Login};
+pub use said::in_line as trouble_in_line;
 pub use script::ScriptedAgent;
 
 /// One kind of agent.
@@ -49,6 +50,11 @@ pub trait Driver: Send {
     /// home.
     fn own_paths(&self) -> Vec<PathBuf> {
         Vec::new()
+    }
+
+    /// Variables of the environment that say where such a directory is instead.
+    fn path_variables(&self) -> &[&str] {
+        &[]
     }
 
     /// Names of variables with secrets that are meant for it. A `*` at the end stands for any rest.

@@ -28,6 +28,9 @@ pub(crate) enum Command {
     /// 6 a person is needed, 7 a guard ended it, 8 stopped by request, 130 interrupted (resumable).
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
+    /// Show a recorded run again, without agent, model or repository
+    #[command(after_help = REPLAY_EXAMPLES)]
+    Replay(ReplayArgs),
     /// See the whole thing at work in a temporary repository, without a key or a network
     Demo(DemoArgs),
     /// Write a commented wiggum.toml and PROMPT.md for this repository
@@ -48,6 +51,9 @@ pub(crate) enum Command {
     Skip(TaskArgs),
     /// Try a task again, with its attempts counted anew
     Retry(TaskArgs),
+    /// Say something to the agent at work; what cannot reach it is guidance for its next attempt
+    #[command(after_help = "Example:\n  wiggum nudge \"the tests are slow: run only those of this crate\"")]
+    Nudge(NudgeArgs),
     /// The questions that wait for a person
     Inbox(InboxArgs),
     /// Answer a question of the inbox
@@ -68,6 +74,20 @@ pub(crate) enum Command {
     /// Read and edit the backlog file, safely beside a running loop
     #[command(subcommand)]
     Task(TaskCommand),
+    /// Connect an agent's own sessions: `/ralph-loop` and the hooks behind it
+    Install(InstallArgs),
+    /// Take out of an agent what `wiggum install` put in
+    Uninstall(InstallArgs),
+    /// Loops inside an agent's own session: start, cancel, look
+    #[command(subcommand)]
+    Session(SessionCommand),
+    /// Answer a hook of an agent: its question on standard input, the answer on standard output
+    ///
+    /// `wiggum install` connects these. A session is let go whenever anything is wrong on our side.
+    Hook {
+        /// stop, user-prompt-submit, session-end or nudge
+        event: std::ffi::OsString,
+    },
     /// Print a completion script for your shell
     Completions { shell: clap_complete::Shell },
     /// Print the manual page
@@ -122,6 +142,9 @@ pub(crate) struct RunArgs {
     /// Keep the agent's own session from one iteration to the next
     #[arg(long = "continue")]
     pub(crate) continue_sessions: bool,
+    /// What keeps the agent from writing elsewhere: auto, landlock, bwrap or none [default: auto]
+    #[arg(long, value_name = "KIND")]
+    pub(crate) sandbox: Option<String>,
     /// A command that must succeed before a task counts as done; may be given several times
     #[arg(long, value_name = "COMMAND")]
     pub(crate) verify: Vec<String>,
@@ -146,6 +169,9 @@ pub(crate) struct RunArgs {
     /// Print the journal as JSON lines, and nothing else, to standard output
     #[arg(long)]
     pub(crate) json: bool,
+    /// Record the run in this file, for `wiggum replay`
+    #[arg(long, value_name = "FILE", env = "WIGGUM_RECORD")]
+    pub(crate) record: Option<PathBuf>,
     /// Which loop over this backlog, if there are several
     #[arg(long)]
     pub(crate) name: Option<String>,
@@ -158,6 +184,34 @@ pub(crate) struct RunArgs {
     /// Play this scenario instead of calling an agent
     #[arg(long, value_name = "FILE")]
     pub(crate) scenario: Option<PathBuf>,
+}
+
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  wiggum run --record ../run.rec
+  wiggum replay ../run.rec
+  wiggum replay ../run.rec --speed 10
+  wiggum replay ../run.rec --json | jq .type";
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// What `wiggum run --record` wrote
+    pub(crate) file: PathBuf,
+    /// So many times as fast as it was [default: as it was, without long pauses, in a terminal; else
+    /// all at once]
+    #[arg(long, value_name = "N", value_parser = faster)]
+    pub(crate) speed: Option<f64>,
+    /// Show the next event when Enter is pressed
+    #[arg(long, conflicts_with = "speed")]
+    pub(crate) step: bool,
+    /// Print the journal as JSON lines
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn faster(text: &str) -> Result<f64, String> {
+    let speed: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if speed.is_finite() && speed > 0.0 { Ok(speed) } else { Err("it has to be above 0".to_owned()) }
 }
 
 /// As [`crate::api::arguments`] writes them.
@@ -250,6 +304,14 @@ pub(crate) struct TaskArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct InboxArgs {
+    #[command(flatten)]
+    pub(crate) of: LoopArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NudgeArgs {
+    /// What to say
+    pub(crate) text: String,
     #[command(flatten)]
     pub(crate) of: LoopArgs,
 }
@@ -366,6 +428,86 @@ pub(crate) enum StatusWord {
     Done,
     Failed,
     Skipped,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InstallArgs {
+    #[arg(value_enum, value_name = "AGENT")]
+    pub(crate) host: HostWord,
+    /// For all your projects
+    #[arg(long, conflicts_with = "project")]
+    pub(crate) user: bool,
+    /// For this repository (the default)
+    #[arg(long)]
+    pub(crate) project: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HostWord {
+    Claude,
+    Codex,
+}
+
+impl HostWord {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionCommand {
+    /// Begin a loop in a session, as `/ralph-loop` does
+    Start(Box<SessionStart>),
+    /// End the loop of a session, as `/cancel-ralph` does
+    Cancel(SessionWhich),
+    /// The loops in sessions of this repository
+    Status(OutputArgs),
+}
+
+/// Which session is meant.
+#[derive(Debug, Args, Clone, Default)]
+pub(crate) struct SessionWhich {
+    /// The session's id [default: the session that calls this]
+    #[arg(long = "session", value_name = "ID", env = "CLAUDE_CODE_SESSION_ID", hide_env_values = true)]
+    pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionStart {
+    #[command(flatten)]
+    pub(crate) which: SessionWhich,
+    /// The task; the agent is given it again until it is done
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prompt: String,
+    /// Let the agent stop after this many iterations; 0 means no limit
+    #[arg(long, value_name = "N", default_value_t = crate::session::MAX_ITERATIONS)]
+    pub(crate) max_iterations: u32,
+    /// What the agent must say between <promise> and </promise> [default: DONE]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) completion_promise: Option<String>,
+    /// A command that must succeed before the task counts as done; may be given several times
+    /// [default: those of the configuration]
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) verify: Vec<String>,
+    /// A Markdown file in which every box must be ticked before the task counts as done
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plan: Option<String>,
+    /// Stop after this many iterations in which nothing in the repository changed; 0 means never
+    #[arg(long, value_name = "N", default_value_t = crate::session::NO_PROGRESS)]
+    pub(crate) no_progress: u32,
+    /// Stop when the same error came this often in a row; 0 means never
+    #[arg(long, value_name = "N", default_value_t = crate::session::SAME_ERROR)]
+    pub(crate) same_error: u32,
+    /// Take an agent at its word that says twice in a row it is ready, if the checks pass
+    #[arg(long)]
+    pub(crate) complete_without_claim: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -5,16 +5,17 @@
 use std::io::Write;
 
 use jiff::Timestamp;
-use wiggum_agents::AgentEvent;
+use wiggum_agents::{AgentEvent, Family};
 use wiggum_core::decide::{Waiting, why};
-use wiggum_core::event::{EndReason, Envelope, Event, Evidence, Flag, FlagKind, Question, Verdict};
+use wiggum_core::event::{EndReason, Envelope, Event, Evidence, Flag, FlagKind, Question, Trouble, Verdict};
 use wiggum_core::ids::{QuestionId, TaskId};
 use wiggum_core::policy::Millis;
 use wiggum_core::state::Loop;
 use wiggum_core::tasks::TaskState;
-use wiggum_engine::{Observer, Settings};
+use wiggum_engine::Observer;
 
 use crate::ask::{KEYS, Terminal};
+use crate::commands::describe::describe;
 use crate::term::{self, Style, harmless};
 
 /// How many lines of a failed check's output are shown at once; `wiggum show` has all of it.
@@ -42,7 +43,6 @@ impl Observer for JsonLines {
 pub(crate) struct Narrator {
     style: Style,
     terminal: Option<Terminal>,
-    checks: Vec<String>,
     /// Output is in the middle of a line.
     midline: bool,
     iteration_started: Option<Timestamp>,
@@ -51,11 +51,10 @@ pub(crate) struct Narrator {
 }
 
 impl Narrator {
-    pub(crate) fn new(settings: &Settings, terminal: Option<Terminal>) -> Self {
+    pub(crate) fn new(terminal: Option<Terminal>) -> Self {
         Self {
             style: Style::for_stdout(),
             terminal,
-            checks: settings.policy.checks.verify.clone(),
             midline: false,
             iteration_started: None,
             failed_checks: 0,
@@ -91,7 +90,7 @@ impl Narrator {
         drop(std::io::stdout().flush());
     }
 
-    fn started(&mut self, state: &Loop, resumed: bool) {
+    fn started(&mut self, state: &Loop, sandbox: &str, resumed: bool) {
         let style = self.style;
         let counts = state.tasks.counts();
         let verb = if resumed { "goes on" } else { "starts" };
@@ -108,9 +107,12 @@ impl Narrator {
         self.line(&text);
         let agent = harmless(&state.agent);
         self.line(&style.dim(&format!("  agent   {agent}")));
-        let checks = self.checks.join("  ·  ");
+        if !sandbox.is_empty() {
+            self.line(&style.dim(&format!("  sandbox {}", harmless(sandbox))));
+        }
+        let checks = state.policy.checks.verify.join("  ·  ");
         let checks = if checks.is_empty() {
-            "none: what the agent claims is marked unverified (see --verify)".to_owned()
+            "those of the tasks; tasks without any are marked unverified (see --verify)".to_owned()
         } else {
             checks
         };
@@ -185,7 +187,7 @@ impl Narrator {
                 self.line(&format!("  {} {}", style.red("✗"), first_lines(&failure.message, 3)));
             }
             Verdict::Unavailable { trouble, message } => {
-                let text = format!("the agent cannot work: {trouble} ({})", first_lines(message, 1));
+                let text = format!("the agent cannot work: {}", trouble.with(&first_lines(message, 1)));
                 self.line(&format!("  {} {text}", style.yellow("·")));
             }
             Verdict::Asked => {}
@@ -295,6 +297,9 @@ impl Narrator {
             format!("{} ({})", harmless(detail), reason.name())
         };
         self.line(&style.dim(&format!("  {detail}")));
+        for hint in who_cannot_work(state) {
+            self.line(&format!("  {} {hint}", style.cyan("hint:")));
+        }
         self.progress(state);
         if counts.unverified > 0 {
             self.line(&style.yellow(&format!(
@@ -339,8 +344,8 @@ impl Narrator {
 impl Observer for Narrator {
     fn event(&mut self, envelope: &Envelope, state: &Loop) {
         match &envelope.event {
-            Event::RunStarted { .. } => self.started(state, false),
-            Event::RunResumed { .. } => self.started(state, true),
+            Event::RunStarted { sandbox, .. } => self.started(state, sandbox, false),
+            Event::RunResumed { sandbox, .. } => self.started(state, sandbox, true),
             Event::BacklogBroken { message } => {
                 self.line(&self.style.red(&format!("! the backlog cannot be read: {}", harmless(message))));
             }
@@ -379,6 +384,10 @@ impl Observer for Narrator {
             }
             Event::StatusSet { task, status, by } => {
                 self.line(&format!("  · {task} set to {} by {}", status.name(), harmless(by)));
+            }
+            Event::Nudged { .. } => {
+                let text = format!("  » {}", harmless(&describe(&envelope.event)));
+                self.line(&self.style.cyan(&text));
             }
             Event::StatusPutBack { task, found, restored } => {
                 let text = format!(
@@ -471,6 +480,25 @@ impl Observer for Narrator {
             }
         }
     }
+}
+
+/// What a person can do about agents that will not come back by themselves.
+fn who_cannot_work(state: &Loop) -> Vec<String> {
+    let now = state.last_at.unwrap_or_default();
+    let order = state.policy.agents.order.iter();
+    order
+        .filter_map(|agent| {
+            let why = state.agents.unavailable(agent, now)?;
+            match why.trouble {
+                Trouble::Authentication => {
+                    let login = Family::from_name(agent).map_or("log in to it", Family::login_hint);
+                    Some(format!("{agent}: {login}; then `wiggum run` goes on"))
+                }
+                Trouble::Missing => Some(format!("{agent}: install it; `wiggum agents` tells what is there")),
+                _ => None,
+            }
+        })
+        .collect()
 }
 
 /// What a reason for ending means, in words.

@@ -20,8 +20,9 @@ pub(crate) struct Team {
     pub(crate) rules: policy::Agents,
 }
 
-/// All agents that are configured or known, the first choice made sure to be there.
-pub(crate) fn team(workspace: &Path, config: &Config) -> Result<Team, Failure> {
+/// All agents that are configured or known, the first choice made sure to be there. `sandboxed` if
+/// our own sandbox will be around them.
+pub(crate) fn team(workspace: &Path, config: &Config, sandboxed: bool) -> Result<Team, Failure> {
     let first = first_choice(config)?;
     let mut rules = config.policy.agents.clone();
     rules.order = [first.clone()].into_iter().chain(config.agent.fallback.clone()).collect();
@@ -34,7 +35,7 @@ pub(crate) fn team(workspace: &Path, config: &Config) -> Result<Team, Failure> {
         if let Some(timeout) = described.timeout {
             rules.timeouts.insert(name.clone(), timeout);
         }
-        agents.push(named(config, &name, described)?);
+        agents.push(named(config, &name, described, sandboxed)?);
     }
     for name in rules.order.iter().chain(rules.roles.values()) {
         if agents.iter().all(|agent| agent.name != *name) {
@@ -105,7 +106,7 @@ fn unnamed(workspace: &Path, config: &Config) -> Result<Agent, Failure> {
     })
 }
 
-fn named(config: &Config, name: &str, mut described: NamedAgent) -> Result<Agent, Failure> {
+fn named(config: &Config, name: &str, mut described: NamedAgent, sandboxed: bool) -> Result<Agent, Failure> {
     if family(config, name).is_some_and(Family::is_built_in) {
         described.args.splice(0..0, api::arguments(&described.api));
         described.pass_env.extend(api::key_variables(&described.api));
@@ -120,7 +121,7 @@ fn named(config: &Config, name: &str, mut described: NamedAgent) -> Result<Agent
             model: described.model,
             args: described.args,
             env: env.clone(),
-            sandboxed: false,
+            sandboxed,
         }),
         (None, None) => {
             let families = Family::ALL.map(Family::name).join(", ");

@@ -54,12 +54,17 @@ pub enum Event {
         agent: String,
         version: String,
         git: bool,
+        /// What keeps agents from writing elsewhere, for people to read.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        sandbox: String,
     },
     /// A new engine took over an unfinished run.
     RunResumed {
         run: u32,
         policy: Box<Policy>,
         agent: String,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        sandbox: String,
     },
     /// The backlog as it was read: the first time all of it, afterwards what differs.
     BacklogRead {
@@ -233,6 +238,14 @@ pub enum Event {
         id: QuestionId,
         answer: Answer,
         by: String,
+    },
+    /// Somebody spoke to the agent at work. What did not reach it is guidance for the next attempt.
+    Nudged {
+        iteration: Iteration,
+        attempt: Attempt,
+        text: String,
+        by: String,
+        delivered: bool,
     },
     Paused {
         by: String,
@@ -654,10 +667,24 @@ pub enum Request {
     Pause,
     Resume,
     Stop,
-    Skip { task: TaskId },
-    Retry { task: TaskId },
-    Answer { question: QuestionId, answer: Answer },
-    SetStatus { task: TaskId, status: FileStatus },
+    /// Words for the agent that works now.
+    Nudge {
+        text: String,
+    },
+    Skip {
+        task: TaskId,
+    },
+    Retry {
+        task: TaskId,
+    },
+    Answer {
+        question: QuestionId,
+        answer: Answer,
+    },
+    SetStatus {
+        task: TaskId,
+        status: FileStatus,
+    },
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]

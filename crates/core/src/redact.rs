@@ -42,11 +42,23 @@ pub struct Secrets {
 impl Secrets {
     /// Of variables with these names and values, those that hold secrets.
     pub fn among(variables: impl IntoIterator<Item = (String, String)>) -> Self {
-        let mut values: Vec<(Vec<u8>, String)> = variables
+        let values = variables
             .into_iter()
             .filter(|(name, value)| is_secret_name(name) && value.trim().len() >= MIN_SECRET)
-            .map(|(name, value)| (value.trim().as_bytes().to_vec(), format!("[{name} redacted]")))
-            .collect();
+            .map(|(name, value)| (value.trim().as_bytes().to_vec(), format!("[{name} redacted]")));
+        Self::of(values.collect())
+    }
+
+    /// With another value to be replaced, however short it is.
+    #[must_use]
+    pub fn and(self, value: &str, shown: &str) -> Self {
+        let mut values = self.values;
+        values.push((value.as_bytes().to_vec(), shown.to_owned()));
+        values.retain(|(value, _)| !value.is_empty());
+        Self::of(values)
+    }
+
+    fn of(mut values: Vec<(Vec<u8>, String)>) -> Self {
         values.sort_by(|(one, _), (other, _)| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
         values.dedup_by(|(one, _), (other, _)| one == other);
         let mut begins = [false; 256];

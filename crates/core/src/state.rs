@@ -182,14 +182,14 @@ impl Loop {
                 self.repository.clone_from(repository);
                 self.backlog.clone_from(backlog);
             }
-            Event::RunStarted { run, policy, agent, git, version: _ } => {
+            Event::RunStarted { run, policy, agent, git, version: _, sandbox: _ } => {
                 self.agents.start_anew();
                 self.run = Run { number: *run, active: true, started_at: Some(at), ..Run::default() };
                 self.adopt_policy(policy, agent);
                 self.git = *git;
                 self.paused = false;
             }
-            Event::RunResumed { run: _, policy, agent } => {
+            Event::RunResumed { run: _, policy, agent, sandbox: _ } => {
                 self.adopt_policy(policy, agent);
                 self.run.stop_requested = None;
                 self.check_anew();
@@ -253,6 +253,10 @@ impl Loop {
                     open.trouble.clone_from(&facts.trouble);
                     if facts.session.is_some() {
                         open.session.clone_from(&facts.session);
+                    }
+                    if facts.trouble == Some(Trouble::ContextFull) {
+                        // Going on with it would only fail again.
+                        open.session = None;
                     }
                     open.exit = Some(*exit);
                     open.note_flags(flags);
@@ -320,6 +324,13 @@ impl Loop {
             Event::StatusPutBack { .. } | Event::Noticed { .. } => {}
             Event::QuestionRaised { id, task, question } => self.raise(*id, task, question, at),
             Event::QuestionAnswered { id, answer, .. } => self.answer(*id, answer, at),
+            Event::Nudged { text, delivered, .. } => {
+                if let Some(open) = self.open.as_ref().filter(|_| !delivered)
+                    && let Some(slot) = self.tasks.slot(&open.task)
+                {
+                    self.tasks.entries[slot].guidance.push(text.clone());
+                }
+            }
             Event::Paused { .. } => self.paused = true,
             Event::Resumed { .. } => self.paused = false,
             Event::StopRequested { by } => self.run.stop_requested = Some(by.clone()),

@@ -13,11 +13,12 @@ use jiff::Timestamp;
 use uuid::Uuid;
 use wiggum_agents::{AgentEvent, Finished};
 use wiggum_core::decide::{Action, Plan, StopWhy, Waiting, decide};
-use wiggum_core::event::{EndReason, Envelope, Event, Request, Trouble};
-use wiggum_core::ids::{LoopId, TaskId};
+use wiggum_core::event::{EndReason, Envelope, Event, Exit, Request, Trouble};
+use wiggum_core::ids::{Attempt, Iteration, LoopId, TaskId};
 use wiggum_core::policy::Policy;
 use wiggum_core::redact::Secrets;
 use wiggum_core::state::{Loop, Stage};
+use wiggum_core::stream::Stream;
 use wiggum_store::{Holder, Identity, Store};
 use wiggum_workspace::crash;
 use wiggum_workspace::git::{Git, Guardian};
@@ -29,7 +30,9 @@ use crate::backlog_file::{BacklogError, BacklogFile, Refresh, difference};
 use crate::clock::Clock;
 use crate::error::EngineError;
 use crate::journal::Journal;
+use crate::nudge::Nudges;
 use crate::requests;
+use crate::sandbox::Sandbox;
 use crate::state_dir::StateDir;
 use crate::status;
 use crate::wake::Waker;
@@ -60,6 +63,9 @@ pub struct Settings {
     /// All agents that the policy names.
     pub agents: Vec<Agent>,
     pub allow_dirty: bool,
+    /// What agents are kept in.
+    pub sandbox: Sandbox,
+    pub tap: Option<Arc<dyn Tap>>,
     /// This very program.
     pub wiggum: PathBuf,
     pub grace: Grace,
@@ -74,6 +80,14 @@ pub trait Observer {
     fn check_output(&mut self, text: &str);
     /// The loop has nothing to do until this is over.
     fn waiting(&mut self, waiting: &Waiting, state: &Loop);
+}
+
+/// Somebody who wants what an agent prints as it comes, without secrets but before anything is made of
+/// it. Called on the thread that reads it: while a call takes, the agent waits.
+pub trait Tap: Send + Sync {
+    fn agent_started(&self, iteration: Iteration, attempt: Attempt, task: &TaskId, agent: &str);
+    fn output(&self, stream: Stream, bytes: &[u8]);
+    fn agent_ended(&self, exit: Exit);
 }
 
 /// What reaches the engine from outside.
@@ -171,6 +185,7 @@ pub(crate) struct RunningAgent {
     pub(crate) prompt: String,
     pub(crate) stopping: Option<StopWhy>,
     pub(crate) quiet: Quiet,
+    pub(crate) nudges: Nudges,
     /// What the agent was ended for that it would not have said itself.
     pub(crate) given_up: Option<Trouble>,
 }
@@ -294,14 +309,16 @@ impl<'a> Engine<'a> {
     fn start_run(&mut self) -> Result<(), EngineError> {
         let policy = Box::new(self.settings.policy.clone());
         let agent = self.settings.describe_agents();
+        let sandbox = self.settings.sandbox.says.clone();
         self.require_clean_tree()?;
         if self.journal.state.run.active {
             let run = self.journal.state.run.number;
-            self.record(Event::RunResumed { run, policy, agent });
+            self.record(Event::RunResumed { run, policy, agent, sandbox });
         } else {
             let run = self.journal.state.run.number + 1;
             let version = self.settings.version.clone();
-            self.record(Event::RunStarted { run, policy, agent, version, git: self.git.is_some() });
+            let git = self.git.is_some();
+            self.record(Event::RunStarted { run, policy, agent, version, git, sandbox });
         }
         Ok(())
     }
@@ -312,6 +329,7 @@ impl<'a> Engine<'a> {
                 return Ok(outcome);
             }
             if self.woken.swap(false, Ordering::AcqRel) {
+                self.note_delivered();
                 self.take_requests()?;
             }
             if self.journal.state.open.is_none() {
@@ -520,6 +538,7 @@ impl<'a> Engine<'a> {
                 self.skip_after_stop = Some((task, by.to_owned()));
                 self.stop_agent(StopWhy::Asked)?;
             }
+            requests::Translated::Nudge(text) => self.nudge(text, by),
         }
         Ok(())
     }
@@ -586,14 +605,16 @@ impl<'a> Engine<'a> {
     pub(crate) fn flush(&mut self) -> Result<(), EngineError> {
         let now = self.clock.now();
         let envelopes = self.journal.flush(now)?;
-        if envelopes.is_empty() {
-            return Ok(());
-        }
-        for envelope in &envelopes {
+        self.show(&envelopes);
+        Ok(())
+    }
+
+    /// Tells what is durable now.
+    pub(crate) fn show(&mut self, envelopes: &[Envelope]) {
+        for envelope in envelopes {
             self.observer.event(envelope, &self.journal.state);
         }
-        self.status.stale = true;
-        Ok(())
+        self.status.stale |= !envelopes.is_empty();
     }
 
     fn show_waiting(&mut self, plan: &Plan) {

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Instant;
 
@@ -28,8 +29,9 @@ use wiggum_workspace::process::{self, Capture, CommandLine, Ended, Launch, Sink}
 use crate::agent::{self, ChosenSession, Quiet};
 use crate::backlog_file::{BacklogError, difference};
 use crate::clock::Clock;
-use crate::engine::{Engine, Input, RunningAgent};
+use crate::engine::{Engine, Input, RunningAgent, Tap};
 use crate::error::{EngineError, chain};
+use crate::nudge;
 use crate::status;
 
 impl Engine<'_> {
@@ -144,8 +146,10 @@ impl Engine<'_> {
         launch.env = self.environment(iteration, task, attempt);
         let added = invocation.env.iter().chain(&agent.env);
         launch.env.extend(added.map(|(name, value)| (name.into(), value.into())));
+        launch.env.push((nudge::VARIABLE.into(), self.dir.nudges(id).prefix().into()));
         launch.env_remove = agent.withheld().into_iter().map(Into::into).collect();
         launch.marker = Some(("WIGGUM_LOOP_ID".to_owned(), id.to_string()));
+        launch.confinement = self.confinement(agent);
         let live = agent.driver.abilities().live;
         let quiet = Quiet::new(self.settings.policy.agents.silence.filter(|_| live));
         let sink = AgentSink {
@@ -153,13 +157,23 @@ impl Engine<'_> {
             parser: agent.driver.parser(),
             redactors: [Redactor::new(self.secrets.clone()), Redactor::new(self.secrets.clone())],
             quiet: quiet.clone(),
+            tap: self.settings.tap.clone(),
             transcript: Some(Transcript::create(&self.dir.transcripts(id), iteration, attempt, task)),
             started: Instant::now(),
             clock: self.clock.clone(),
         };
+        if let Some(tap) = &self.settings.tap {
+            tap.agent_started(iteration, attempt, task, &agent.name);
+        }
         let process = process::launch(launch, sink)?;
-        self.agent =
-            Some(RunningAgent { process, prompt: prompt.to_owned(), stopping: None, quiet, given_up: None });
+        self.agent = Some(RunningAgent {
+            process,
+            prompt: prompt.to_owned(),
+            stopping: None,
+            quiet,
+            nudges: self.dir.nudges(id),
+            given_up: None,
+        });
         Ok(())
     }
 
@@ -182,6 +196,7 @@ impl Engine<'_> {
     }
 
     pub(crate) fn agent_ended(&mut self, ended: Ended, finished: &Finished) -> Result<(), EngineError> {
+        self.close_nudges();
         let (prompt, stopping, given_up) = match self.agent.take() {
             Some(agent) => (agent.prompt, agent.stopping, agent.given_up),
             None => Default::default(),
@@ -480,6 +495,7 @@ struct AgentSink {
     /// Of standard output and standard error.
     redactors: [Redactor; 2],
     quiet: Quiet,
+    tap: Option<Arc<dyn Tap>>,
 }
 
 impl Sink for AgentSink {
@@ -497,6 +513,9 @@ impl Sink for AgentSink {
         self.pass_on(Stream::Stdout, &stdout);
         self.pass_on(Stream::Stderr, &stderr);
         drop(self.transcript.take().map(Transcript::finish));
+        if let Some(tap) = &self.tap {
+            tap.agent_ended(ended.exit);
+        }
         let now = self.clock.now().to_zoned(TimeZone::system());
         let finished = Box::new(self.parser.finish(ended.exit, &now));
         drop(self.sender.send(Input::AgentEnded { ended, finished }));
@@ -511,6 +530,9 @@ impl AgentSink {
         // The transcript is for people to look at later; a full disk shows at the next append.
         if let Some(transcript) = &mut self.transcript {
             drop(transcript.write(self.started.elapsed().into(), stream, bytes));
+        }
+        if let Some(tap) = &self.tap {
+            tap.output(stream, bytes);
         }
         let events = self.parser.push(stream, bytes);
         if !events.is_empty() {

@@ -3,6 +3,7 @@
 //! - [`Store`] keeps events, leases, requests, blobs and projections. One [`Store::append`] is one
 //!   durable commit: either all of it happened or none of it.
 //! - [`transcript`] keeps what an agent printed, in compressed files of its own.
+//! - [`recording`] keeps a run as it was seen, in a file to be shown again elsewhere.
 //!
 //! Absent on purpose: the store draws no conclusions from events, reads no clock and makes no ids;
 //! it refuses what it cannot read instead of skipping it.
@@ -14,6 +15,7 @@ mod journal;
 mod lease;
 mod loops;
 mod projections;
+pub mod recording;
 mod requests;
 mod restore;
 mod store;

@@ -54,10 +54,12 @@ impl Store {
         let path = absolute(path)?;
         let _lock = lock_directory_of(&path)?;
         create_file(&path)?;
-        Self::connect(path, options)
+        let store = Self::connect(path, options)?;
+        if store.is_readonly()? { Err(read_only(&store.path)) } else { Ok(store) }
     }
 
-    /// Opens the store if there is one: for commands that only look.
+    /// Opens the store if there is one: for commands that only look, and may where they may not write,
+    /// as agents in a sandbox.
     pub fn open_existing(path: &Path) -> Result<Option<Self>, StoreError> {
         let path = absolute(path)?;
         if !path.try_exists().explain("look for the store", &path)? {
@@ -79,14 +81,24 @@ impl Store {
         let mut connection = Connection::open_with_flags(&path, flags).explain(doing, &path)?;
         connection.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
         connection.busy_timeout(options.busy_timeout).explain(doing, &path)?;
-        if connection.is_readonly("main").explain(doing, &path)? {
-            return Err(StoreError::ReadOnly { doing, path, source: None });
+        // One that nobody has open would have to be written to even for looking.
+        let in_use = beside(&path, "-shm").exists();
+        if !in_use && connection.is_readonly("main").explain(doing, &path)? {
+            return Err(read_only(&path));
         }
         set_up(&connection).explain(doing, &path)?;
         bring_to_format(&mut connection, &path)?;
         let files = Files::at(&path);
         Ok(Self { connection, path, files, options })
     }
+
+    fn is_readonly(&self) -> Result<bool, StoreError> {
+        self.connection.is_readonly("main").explain("open the store", &self.path)
+    }
+}
+
+fn read_only(path: &Path) -> StoreError {
+    StoreError::ReadOnly { doing: "open the store", path: path.to_owned(), source: None }
 }
 
 /// Which files a connection works on. Their names may come to mean other files, or none, while the

@@ -41,8 +41,7 @@ pub struct Transcript {
     cut: bool,
     flushed: Millis,
     now: Millis,
-    /// The beginning of a character whose other bytes have not come yet, per stream.
-    split: [Vec<u8>; 2],
+    characters: Characters,
 }
 
 impl Transcript {
@@ -56,7 +55,7 @@ impl Transcript {
             cut: false,
             flushed: Millis(0),
             now: Millis(0),
-            split: [Vec::new(), Vec::new()],
+            characters: Characters::default(),
         }
     }
 
@@ -74,7 +73,7 @@ impl Transcript {
     /// Records what came `at` so long after the agent was started.
     pub fn write(&mut self, at: Millis, stream: Stream, bytes: &[u8]) -> Result<(), TranscriptError> {
         self.now = at;
-        let text = self.whole_characters(stream, bytes);
+        let text = self.characters.push(stream, bytes);
         self.record(stream, &text)?;
         if at.0.saturating_sub(self.flushed.0) >= FLUSH_EVERY.0 { self.flush() } else { Ok(()) }
     }
@@ -89,22 +88,14 @@ impl Transcript {
     /// Ends the transcript; its file, if anything was ever written.
     pub fn finish(mut self) -> Result<Option<PathBuf>, TranscriptError> {
         for stream in [Stream::Stdout, Stream::Stderr] {
-            let rest = std::mem::take(&mut self.split[stream as usize]);
-            self.record(stream, &String::from_utf8_lossy(&rest))?;
+            let rest = self.characters.rest(stream);
+            self.record(stream, &rest)?;
         }
         let Some(encoder) = self.encoder else { return Ok(None) };
         match encoder.finish() {
             Ok(_) => Ok(Some(self.path)),
             Err(source) => Err(TranscriptError::Write { path: self.path, source }),
         }
-    }
-
-    /// Output comes in pieces that may end within a character.
-    fn whole_characters(&mut self, stream: Stream, bytes: &[u8]) -> String {
-        let mut all = std::mem::take(&mut self.split[stream as usize]);
-        all.extend_from_slice(bytes);
-        self.split[stream as usize] = all.split_off(all.len() - unfinished(&all));
-        String::from_utf8(all).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
     }
 
     fn record(&mut self, stream: Stream, text: &str) -> Result<(), TranscriptError> {
@@ -208,6 +199,28 @@ fn decode(text: &[u8]) -> Line {
 #[derive(Serialize, Deserialize)]
 struct CutLine {
     cut: bool,
+}
+
+/// Makes text of output, which comes in pieces that may end within a character.
+#[derive(Debug, Default)]
+pub(crate) struct Characters {
+    /// The beginning of a character whose other bytes have not come yet, per stream.
+    split: [Vec<u8>; 2],
+}
+
+impl Characters {
+    pub(crate) fn push(&mut self, stream: Stream, bytes: &[u8]) -> String {
+        let mut all = std::mem::take(&mut self.split[stream as usize]);
+        all.extend_from_slice(bytes);
+        self.split[stream as usize] = all.split_off(all.len() - unfinished(&all));
+        String::from_utf8(all).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    }
+
+    /// What never became a character.
+    pub(crate) fn rest(&mut self, stream: Stream) -> String {
+        let rest = std::mem::take(&mut self.split[stream as usize]);
+        String::from_utf8_lossy(&rest).into_owned()
+    }
 }
 
 /// How many bytes at the end are the beginning of a character.

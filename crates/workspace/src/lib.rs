@@ -8,3 +8,4 @@ pub mod crash;
 pub mod git;
 pub mod paths;
 pub mod process;
+pub mod sandbox;

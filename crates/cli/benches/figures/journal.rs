@@ -53,6 +53,7 @@ impl Writer {
                 agent: "agent".to_owned(),
                 version: "0.1.0".to_owned(),
                 git: true,
+                sandbox: String::new(),
             },
             Event::BacklogRead {
                 revision: "0123456789abcdef".to_owned(),

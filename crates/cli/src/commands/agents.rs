@@ -15,6 +15,7 @@ use crate::args::OutputArgs;
 use crate::commands::{print_json, surroundings};
 use crate::config::{self, Config, Flags};
 use crate::failure::Failure;
+use crate::sandbox::sandbox;
 use crate::team;
 use crate::term::{self, Style, harmless};
 
@@ -52,7 +53,11 @@ pub(crate) fn agents(args: &OutputArgs) -> Result<ExitCode, Failure> {
     if args.json {
         return print_json(&rows);
     }
-    Ok(term::print(&text(&rows)))
+    let around = match sandbox(&here.workspace, &config) {
+        Ok(sandbox) => sandbox.says,
+        Err(failure) => failure.message,
+    };
+    Ok(term::print(&format!("{}\nsandbox: {}\n", text(&rows), harmless(&around))))
 }
 
 fn row(workspace: &Path, config: &Config, name: &str) -> Row {

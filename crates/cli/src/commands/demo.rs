@@ -119,7 +119,7 @@ fn work(repository: &Path) -> Result<Outcome, Failure> {
         config::resolve(&Sources { workspace: repository, user_file: None, env: &env, flags: &flags })?;
     // The question is answered by the demo itself, as a person would within a few seconds.
     let settings = run::settings(repository, config, true)?;
-    let narrator = Narrator::new(&settings, None);
+    let narrator = Narrator::new(None);
     let mut observer = Answering { narrator, remote: None };
     drop(process::adopt_orphans());
     // The observer needs a way back to the engine that watches it, which exists only afterwards.

@@ -22,6 +22,7 @@ use crate::commands::{print_json, run, surroundings};
 use crate::config::{self, Config, Flags};
 use crate::detect;
 use crate::failure::{FAILURE, Failure};
+use crate::sandbox::sandbox;
 use crate::team::team;
 use crate::term::{self, Style};
 
@@ -258,7 +259,7 @@ fn configuration(workspace: &Path, config: &Config) -> Vec<Finding> {
             Err(error) => Finding::problem("agent", chain(&error), "mend the scenario"),
         },
         (None, Some(line)) => command("agent", workspace, line, "agent command"),
-        (None, None) if config.agent.name.is_some() => match team(workspace, config) {
+        (None, None) if config.agent.name.is_some() => match team(workspace, config, false) {
             Ok(team) => Finding::ok("agent", team.rules.order.join(", else ")),
             Err(failure) => Finding::failure("agent", failure),
         },
@@ -267,6 +268,13 @@ fn configuration(workspace: &Path, config: &Config) -> Vec<Finding> {
             "no agent is configured",
             "set `name` under [agent] in wiggum.toml, or use --agent (`wiggum agents` tells what is there)",
         ),
+    });
+    findings.push(match sandbox(workspace, config) {
+        Ok(found) if found.kind.is_some() => Finding::ok("sandbox", found.says),
+        Ok(found) => {
+            Finding::warning("sandbox", found.says, "a kernel with Landlock (5.19 or later) or bwrap helps")
+        }
+        Err(failure) => Finding::failure("sandbox", failure),
     });
     let mut verify = config.policy.checks.verify.clone();
     if verify.is_empty() {

@@ -3,15 +3,18 @@
 mod agents;
 mod backlog;
 mod demo;
-mod describe;
+pub(crate) mod describe;
 mod doctor;
 mod events;
 mod graph;
 mod inbox;
+mod install;
 mod loops;
 mod reference;
+mod replay;
 mod requests;
 mod run;
+mod session;
 mod setup;
 mod show;
 mod status;
@@ -36,6 +39,7 @@ use crate::term;
 pub(crate) fn dispatch(cli: Cli) -> ExitCode {
     let result = match cli.command {
         Command::Run(args) => run::run(&args),
+        Command::Replay(args) => replay::replay(&args),
         Command::Demo(args) => demo::demo(&args),
         Command::Init(args) => setup::init(&args),
         Command::Status(args) => status::status(&args),
@@ -44,6 +48,7 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Pause(args) => requests::pause(&args),
         Command::Resume(args) => requests::resume(&args),
         Command::Stop(args) => requests::stop(&args),
+        Command::Nudge(args) => requests::nudge(&args),
         Command::Skip(args) => requests::skip(&args),
         Command::Retry(args) => requests::retry(&args),
         Command::Inbox(args) => inbox::inbox(&args),
@@ -54,6 +59,10 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Config(ConfigCommand::Show(args)) => setup::config_show(&args),
         Command::Task(command) => task::task(&command),
+        Command::Install(args) => install::install(&args),
+        Command::Uninstall(args) => install::uninstall(&args),
+        Command::Session(command) => session::session(&command),
+        Command::Hook { event } => Ok(crate::session::hook::run(&event)),
         Command::Completions { shell } => Ok(reference::completions(shell)),
         Command::Man => reference::man(),
         Command::ScriptedAgent { scenario } => demo::scripted_agent(&scenario),
@@ -61,6 +70,14 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Reference { what } => reference::reference(what),
     };
     result.unwrap_or_else(|failure| failure.report())
+}
+
+/// What `wiggum sandboxed-exec` does, which only an engine calls: on success it does not come back.
+pub(crate) fn become_program() -> ExitCode {
+    let error = wiggum_workspace::sandbox::become_program(std::env::args_os().skip(2));
+    let _shown = Failure::other(wiggum_engine::error::chain(&error)).report();
+    // As shells say that a command was found, but could not be run.
+    ExitCode::from(126)
 }
 
 /// Where a command was called, and what around it is configuration.

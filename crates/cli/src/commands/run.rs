@@ -3,7 +3,9 @@
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use wiggum_core::ids::LoopId;
 use wiggum_core::policy::Millis;
 use wiggum_engine::{Engine, Input, Observer, Outcome, Remote, Settings};
 use wiggum_workspace::git::Git;
@@ -17,6 +19,8 @@ use crate::config::{self, Config, ConfigSource, Flags};
 use crate::detect;
 use crate::failure::Failure;
 use crate::narrate::{JsonLines, Narrator};
+use crate::record::{Recorded, Recording};
+use crate::sandbox::sandbox;
 use crate::team::team;
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
@@ -25,25 +29,42 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let interactive =
         !config.headless && !args.json && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let settings = settings(&here.workspace, config, interactive)?;
+    let recording = args.record.as_deref().map(|path| Recording::begin(path, &settings)).transpose()?;
     let outcome = if args.json {
-        drive(settings, &mut JsonLines, None)?
+        drive(settings, &mut JsonLines, None, recording)?
     } else {
-        let terminal = Terminal::new();
-        let mut narrator = Narrator::new(&settings, interactive.then(|| terminal.clone()));
-        drive(settings, &mut narrator, interactive.then_some(terminal))?
+        let terminal = interactive.then(Terminal::new);
+        drive(settings, &mut Narrator::new(terminal.clone()), terminal, recording)?
     };
     Ok(ExitCode::from(outcome.exit_code()))
 }
 
+/// Runs a loop to its end, recorded if that is wanted.
+fn drive(
+    mut settings: Settings,
+    observer: &mut dyn Observer,
+    terminal: Option<Terminal>,
+    recording: Option<Recording>,
+) -> Result<Outcome, Failure> {
+    let Some(recording) = recording else { return watched(settings, observer, terminal, |_| Ok(())) };
+    settings.tap = Some(Arc::new(recording.clone()));
+    let mut observer = Recorded { recording: recording.clone(), observer };
+    let outcome = watched(settings, &mut observer, terminal, |id| recording.history(id));
+    recording.end(outcome.as_ref().map_or_else(|failure| failure.code, Outcome::exit_code));
+    outcome
+}
+
 /// Runs a loop to its end, with signals and the terminal connected to it.
-pub(crate) fn drive(
+fn watched(
     settings: Settings,
     observer: &mut dyn Observer,
     terminal: Option<Terminal>,
+    opened: impl FnOnce(LoopId) -> Result<(), Failure>,
 ) -> Result<Outcome, Failure> {
     // Without it, orphans of agents go to init: they are then found by their marker only.
     drop(process::adopt_orphans());
     let mut engine = Engine::open(settings, observer)?;
+    opened(engine.loop_id())?;
     forward_signals(engine.remote())?;
     if let Some(terminal) = terminal {
         terminal.listen(engine.remote());
@@ -84,6 +105,7 @@ fn flags(args: &RunArgs) -> Result<Flags, Failure> {
         fallback: args.fallback.clone(),
         max_wait: duration("--max-wait", args.max_wait.as_deref())?,
         continue_sessions: args.continue_sessions.then_some(true),
+        sandbox: args.sandbox.clone(),
         scenario: args.scenario.clone(),
         max_iterations: args.max_iterations,
         max_duration: duration("--max-duration", args.max_duration.as_deref())?,
@@ -105,7 +127,8 @@ fn duration(flag: &str, text: Option<&str>) -> Result<Option<Millis>, Failure> {
 /// Everything the engine needs, or what is missing for it.
 pub(crate) fn settings(workspace: &Path, config: Config, interactive: bool) -> Result<Settings, Failure> {
     let backlog = find_backlog(workspace, config.backlog.as_deref())?;
-    let team = team(workspace, &config)?;
+    let sandbox = sandbox(workspace, &config)?;
+    let team = team(workspace, &config, sandbox.kind.is_some())?;
     let mut policy = config.policy.clone();
     policy.agents = team.rules;
     policy.people.present = interactive;
@@ -125,6 +148,8 @@ pub(crate) fn settings(workspace: &Path, config: Config, interactive: bool) -> R
         policy,
         agents: team.agents,
         allow_dirty: config.allow_dirty,
+        sandbox,
+        tap: None,
         wiggum: std::env::current_exe()
             .map_err(|error| Failure::other(format!("cannot find this program's own path: {error}")))?,
         grace: Grace::default(),

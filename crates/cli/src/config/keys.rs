@@ -10,6 +10,7 @@ use wiggum_api_agent::Provider;
 
 use super::Config;
 use super::value::{Shape, Value, Zero};
+use crate::sandbox::Choice;
 
 /// One thing that can be configured.
 #[derive(Debug)]
@@ -254,6 +255,24 @@ pub(crate) const KEYS: &[Key] = &[
         example: Some("[\"NPM_TOKEN\"]"),
         get: |config| Value::List(config.agent.pass_env.clone()),
         set: |config, value| config.agent.pass_env = value.list(),
+        ..Key::of(Shape::Words)
+    },
+    Key {
+        path: "agent.sandbox",
+        flag: Some("--sandbox"),
+        other_variables: &["WIGGUM_SANDBOX"],
+        help: "What keeps agents from writing outside of the workspace, their own directories, caches and temporary \
+               files: the kernel's landlock, the program bwrap, none, or auto for the first that works.",
+        get: |config| Value::Text(config.agent.sandbox.word().to_owned()),
+        set: |config, value| config.agent.sandbox = Choice::from_word(&value.text()),
+        ..Key::of(Shape::Choice(Choice::WORDS))
+    },
+    Key {
+        path: "agent.writable",
+        help: "Further files and directories that agents may write to in the sandbox. `~/` is your home directory.",
+        example: Some("[\"~/.gnupg\", \"../shared\"]"),
+        get: |config| Value::List(config.agent.writable.clone()),
+        set: |config, value| config.agent.writable = value.list(),
         ..Key::of(Shape::Words)
     },
     Key {

@@ -32,6 +32,8 @@ use keys::Key;
 pub(crate) use problem::{ConfigProblems, Place, Problem};
 use value::{Complaint, Shape, Value};
 
+use crate::sandbox::Choice;
+
 /// The file of a workspace.
 pub(crate) const WORKSPACE_FILE: &str = "wiggum.toml";
 
@@ -64,6 +66,7 @@ pub(crate) struct Flags {
     pub(crate) fallback: Vec<String>,
     pub(crate) max_wait: Option<Millis>,
     pub(crate) continue_sessions: Option<bool>,
+    pub(crate) sandbox: Option<String>,
     pub(crate) scenario: Option<PathBuf>,
     pub(crate) max_iterations: Option<u32>,
     pub(crate) max_duration: Option<Millis>,
@@ -104,6 +107,8 @@ pub(crate) struct AgentConfig {
     pub(crate) args: Vec<String>,
     pub(crate) fallback: Vec<String>,
     pub(crate) pass_env: Vec<String>,
+    pub(crate) sandbox: Choice,
+    pub(crate) writable: Vec<String>,
 }
 
 /// Where a value came from. The order is the precedence: later wins.
@@ -381,6 +386,7 @@ fn flag_values(flags: &Flags) -> Vec<(&'static str, Value)> {
         fallback,
         max_wait,
         continue_sessions,
+        sandbox,
         scenario,
         max_iterations,
         max_duration,
@@ -405,6 +411,7 @@ fn flag_values(flags: &Flags) -> Vec<(&'static str, Value)> {
         ("agent.fallback", (!fallback.is_empty()).then(|| Value::List(fallback.clone()))),
         ("agent.max_wait", max_wait.map(Value::Duration)),
         ("agent.continue", continue_sessions.map(Value::Switch)),
+        ("agent.sandbox", text(sandbox)),
         ("agent.scenario", path(scenario)),
         ("limits.iterations", max_iterations.map(Value::Count)),
         ("limits.duration", max_duration.map(Value::Duration)),

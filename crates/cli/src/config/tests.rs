@@ -431,6 +431,7 @@ fn all_flags() {
         fallback: vec!["f".to_owned()],
         max_wait: Some(Millis::from_secs(3600)),
         continue_sessions: Some(true),
+        sandbox: Some("none".to_owned()),
         scenario: None,
         max_iterations: Some(0),
         max_duration: Some(Millis::from_secs(7200)),
@@ -454,6 +455,7 @@ agent.base_url = \"http://u\" <- --base-url
 agent.fallback = [\"f\"] <- --fallback
 agent.max_wait = \"1h\" <- --max-wait
 agent.continue = true <- --continue
+agent.sandbox = \"none\" <- --sandbox
 agent.timeout = \"1m\" <- --agent-timeout
 limits.iterations = none <- --max-iterations
 limits.duration = \"2h\" <- --max-duration

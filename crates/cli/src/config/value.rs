@@ -61,7 +61,9 @@ pub(crate) const OWN_VARIABLES: &[&str] = &[
     "WIGGUM_ATTEMPT",
     "WIGGUM_PROMPT_FILE",
     "WIGGUM_BIN",
+    "WIGGUM_NUDGES",
     "WIGGUM_CRASH_AT",
+    "WIGGUM_RECORD",
 ];
 
 /// Why a value is refused; `element` says which one of a list or table is meant.

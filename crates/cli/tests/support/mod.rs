@@ -58,7 +58,10 @@ impl Sandbox {
 
     /// A directory outside of any repository.
     pub(crate) fn plain() -> Self {
-        let base = tempfile::tempdir().unwrap();
+        Self::plain_in(tempfile::tempdir().unwrap())
+    }
+
+    fn plain_in(base: tempfile::TempDir) -> Self {
         let path = base.path().canonicalize().unwrap();
         let root = path.join("repo");
         for dir in ["repo", "home", "agents"] {
@@ -70,6 +73,20 @@ impl Sandbox {
     /// As [`Sandbox::new`], with a tracked PRD.json of these tasks, in their order.
     pub(crate) fn with_tasks(ids: &[&str]) -> Self {
         let sandbox = Self::new();
+        sandbox.write("PRD.json", &prd(ids));
+        sandbox.commit_all("backlog");
+        sandbox
+    }
+
+    /// As [`Sandbox::with_tasks`], but neither the home directory nor what lies beside the repository
+    /// is in a directory for temporary files, which every agent may write to.
+    pub(crate) fn walled(ids: &[&str]) -> Self {
+        let base = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let mut sandbox = Self::plain_in(base);
+        let temporary = sandbox.base().join("tmp");
+        fs::create_dir(&temporary).unwrap();
+        sandbox.env("TMPDIR", temporary.to_str().unwrap());
+        sandbox.git(&["init", "-q", "-b", "main"]);
         sandbox.write("PRD.json", &prd(ids));
         sandbox.commit_all("backlog");
         sandbox

@@ -100,6 +100,7 @@ impl World {
             agent: "agent".to_owned(),
             version: "0".to_owned(),
             git: true,
+            sandbox: String::new(),
         });
         self.push(Event::BacklogRead {
             revision: "1".to_owned(),
@@ -112,7 +113,7 @@ impl World {
 
     pub(crate) fn resume(&mut self) {
         let policy = Box::new(self.policy.clone());
-        self.push(Event::RunResumed { run: 1, policy, agent: "agent".to_owned() });
+        self.push(Event::RunResumed { run: 1, policy, agent: "agent".to_owned(), sandbox: String::new() });
     }
 
     pub(crate) fn push(&mut self, event: Event) {

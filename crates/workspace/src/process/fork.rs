@@ -19,7 +19,17 @@ pub(super) struct Spawned {
     pub(super) stderr: File,
 }
 
-pub(super) fn spawn(launch: &Launch, _token: Token) -> io::Result<Spawned> {
+/// Where a program's output goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Streams {
+    Pipes,
+}
+
+pub(super) fn spawn(launch: &Launch, _token: Token, _streams: Streams) -> io::Result<Spawned> {
+    if launch.confinement.is_some() {
+        // Nothing can be confined here, and nothing runs as if it were.
+        return Err(io::ErrorKind::Unsupported.into());
+    }
     let mut child = command(launch).spawn()?;
     let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
     let main = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or_else(closed)?;

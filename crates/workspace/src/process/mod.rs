@@ -18,6 +18,7 @@ mod capture;
 mod command;
 mod identity;
 mod registry;
+pub(crate) mod signals;
 mod supervise;
 
 #[cfg(target_os = "linux")]
@@ -32,6 +33,12 @@ mod spawn;
 #[cfg(not(target_os = "linux"))]
 #[path = "fork.rs"]
 mod spawn;
+
+#[cfg(target_os = "linux")]
+mod collect;
+#[cfg(not(target_os = "linux"))]
+#[path = "supervised.rs"]
+mod collect;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -50,6 +57,8 @@ pub use identity::{Identity, end_self, identity, is_alive};
 pub use wiggum_core::stream::Stream;
 
 use registry::Survivors;
+
+use crate::sandbox::Confinement;
 use supervise::{StopRequest, Supervisor};
 
 /// A program to be started.
@@ -63,6 +72,8 @@ pub struct Launch {
     /// A variable of the environment by which [`end_marked`] finds everything this program
     /// started, even what threw its environment away.
     pub marker: Option<(String, String)>,
+    /// Where it may write; everywhere, if nothing is said.
+    pub confinement: Option<Confinement>,
 }
 
 impl Launch {
@@ -74,6 +85,7 @@ impl Launch {
             env_remove: Vec::new(),
             stdin: Input::Nothing,
             marker: None,
+            confinement: None,
         }
     }
 }
@@ -201,13 +213,7 @@ pub struct Output {
 /// Runs a program to its end on this thread and collects all its output. What it leaves running is
 /// left alone: git starts helpers that are meant to stay, such as `gpg-agent`.
 pub fn run(launch: Launch) -> Result<Output, LaunchError> {
-    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-    let supervisor = Supervisor::start(launch, Survivors::Leave)?;
-    let ended = supervisor.supervise(&mut |stream, bytes| match stream {
-        Stream::Stdout => stdout.extend_from_slice(bytes),
-        Stream::Stderr => stderr.extend_from_slice(bytes),
-    });
-    Ok(Output { exit: ended.exit, stdout, stderr })
+    collect::run(launch)
 }
 
 /// Makes orphaned descendants come back to this process, where they are found. [`launch`] does it

@@ -13,10 +13,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::ptr;
 
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::Pid;
 
 use super::registry::Token;
-use super::{GIT_LOCATION, Input, Launch, system};
+use super::{CommandLine, GIT_LOCATION, Input, Launch, NotFound, system};
 
 pub(super) struct Spawned {
     pub(super) main: Pid,
@@ -25,9 +26,34 @@ pub(super) struct Spawned {
     pub(super) stderr: File,
 }
 
-pub(super) fn spawn(launch: &Launch, token: Token) -> io::Result<Spawned> {
+/// Where a program's output goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Streams {
+    /// To be read while it runs.
+    Pipes,
+    /// To be read when it has ended.
+    Memory,
+}
+
+impl Streams {
+    /// Our end and the program's.
+    fn open(self) -> io::Result<(File, OwnedFd)> {
+        match self {
+            Self::Pipes => {
+                let (ours, theirs) = io::pipe()?;
+                Ok((OwnedFd::from(ours).into(), theirs.into()))
+            }
+            Self::Memory => {
+                let file = memfd_create(c"output", MemfdFlags::CLOEXEC)?;
+                Ok((file.try_clone()?.into(), file))
+            }
+        }
+    }
+}
+
+pub(super) fn spawn(launch: &Launch, token: Token, streams: Streams) -> io::Result<Spawned> {
     let environment = environment(launch);
-    let program = program(launch, &environment)?;
+    let (program, arguments) = command(launch, &environment)?;
     let (child_in, stdin) = match &launch.stdin {
         Input::Nothing => (OwnedFd::from(File::open("/dev/null")?), None),
         Input::Bytes(_) => {
@@ -35,12 +61,8 @@ pub(super) fn spawn(launch: &Launch, token: Token) -> io::Result<Spawned> {
             (reader.into(), Some(File::from(OwnedFd::from(writer))))
         }
     };
-    let ((stdout, child_out), (stderr, child_err)) = (io::pipe()?, io::pipe()?);
+    let ((stdout, child_out), (stderr, child_err)) = (streams.open()?, streams.open()?);
     let streams = [child_in.as_raw_fd(), child_out.as_raw_fd(), child_err.as_raw_fd()];
-    let mut arguments = vec![zero_ended(&launch.command.program)?];
-    for argument in &launch.command.args {
-        arguments.push(zero_ended(argument)?);
-    }
     let order = Order { cwd: zero_ended(launch.cwd.as_os_str())?, streams, environment: &environment };
     let main = system::with_token(token, || match order.start(&program, &arguments) {
         // As `execvp` does: a script that does not say what runs it is for the shell.
@@ -51,8 +73,7 @@ pub(super) fn spawn(launch: &Launch, token: Token) -> io::Result<Spawned> {
         }
         other => other,
     })?;
-    let file = |pipe: io::PipeReader| File::from(OwnedFd::from(pipe));
-    Ok(Spawned { main, stdin, stdout: file(stdout), stderr: file(stderr) })
+    Ok(Spawned { main, stdin, stdout, stderr })
 }
 
 /// Ours, with what the launch takes away and adds: `NAME=value`, each name once.
@@ -85,6 +106,24 @@ fn variable(name: &OsStr, value: &OsStr) -> Option<CString> {
     CString::new(both.into_vec()).ok()
 }
 
+/// The file to run and its arguments, its own name included; the helper's where there is one, which
+/// then becomes the program.
+fn command(launch: &Launch, environment: &[CString]) -> io::Result<(CString, Vec<CString>)> {
+    let program = program(launch, environment)?;
+    let (file, name, args) = match &launch.confinement {
+        None => (program, launch.command.program.clone(), launch.command.args.clone()),
+        Some(confinement) => {
+            // The helper could say that it is missing only in words.
+            let program = OsString::from_vec(program.into_bytes());
+            CommandLine::new(&program, Vec::<OsString>::new()).resolve(&launch.cwd).map_err(not_found)?;
+            let helper = confinement.helper.clone().into_os_string();
+            (zero_ended(&helper)?, helper, confinement.arguments(program, &launch.command.args))
+        }
+    };
+    let all: io::Result<Vec<CString>> = [name].iter().chain(&args).map(|word| zero_ended(word)).collect();
+    Ok((file, all?))
+}
+
 /// The file to run, looked for where the program itself would look for others.
 fn program(launch: &Launch, environment: &[CString]) -> io::Result<CString> {
     let name = Path::new(&launch.command.program);
@@ -95,8 +134,14 @@ fn program(launch: &Launch, environment: &[CString]) -> io::Result<CString> {
     // The same default as the C library's, without the current directory.
     let path = path.map_or(OsStr::new("/bin:/usr/bin"), OsStr::from_bytes);
     let found = launch.command.resolve_in(&launch.cwd, path);
-    let found = found.map_err(|_| io::Error::from_raw_os_error(libc::ENOENT))?;
-    zero_ended(found.as_os_str())
+    zero_ended(found.map_err(not_found)?.as_os_str())
+}
+
+fn not_found(problem: NotFound) -> io::Error {
+    io::Error::from_raw_os_error(match problem {
+        NotFound::InPath { .. } | NotFound::Missing { .. } => libc::ENOENT,
+        NotFound::NotExecutable { .. } => libc::EACCES,
+    })
 }
 
 fn zero_ended(text: &OsStr) -> io::Result<CString> {

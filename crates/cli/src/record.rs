@@ -1,0 +1,160 @@
+//! `wiggum run --record`: passes on what it sees to whoever watches, and to the recording.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use wiggum_agents::AgentEvent;
+use wiggum_core::decide::Waiting;
+use wiggum_core::event::{Envelope, Exit};
+use wiggum_core::ids::{Attempt, Iteration, LoopId, TaskId};
+use wiggum_core::redact::Secrets;
+use wiggum_core::state::Loop;
+use wiggum_core::stream::Stream;
+use wiggum_engine::error::chain;
+use wiggum_engine::state_dir::StateDir;
+use wiggum_engine::{Observer, Settings, Tap};
+use wiggum_store::Store;
+use wiggum_store::recording::{Entry, Header, Recorder, Shown, Target, VERSION};
+use wiggum_workspace::git::Git;
+
+use crate::failure::Failure;
+use crate::term;
+
+/// A recording under way.
+#[derive(Clone)]
+pub(crate) struct Recording {
+    recorder: Recorder,
+    database: PathBuf,
+}
+
+impl Recording {
+    pub(crate) fn begin(path: &Path, settings: &Settings) -> Result<Self, Failure> {
+        let path = std::path::absolute(path)
+            .map_err(|error| Failure::other(format!("{}: {error}", path.display())))?;
+        refuse_in_the_way(&path, &settings.workspace)?;
+        let database = StateDir::of(&settings.workspace).database();
+        let target = Target { path, database: database.clone(), hidden: hidden(settings) };
+        let header = Header {
+            version: VERSION,
+            wiggum: settings.version.clone(),
+            at: Timestamp::now(),
+            policy: Box::new(settings.policy.clone()),
+        };
+        let recorder = Recorder::create(target, header).map_err(|error| {
+            Failure::usage(chain(&error)).hint("name a file in a directory that you can write to")
+        })?;
+        Ok(Self { recorder, database })
+    }
+
+    /// What the journal held before, which the rest of it goes on from.
+    pub(crate) fn history(&self, loop_id: LoopId) -> Result<(), Failure> {
+        let Some(store) = Store::open_existing(&self.database)? else { return Ok(()) };
+        for envelope in store.read(loop_id, 0)? {
+            self.recorder.line(Entry::Before { envelope: Box::new(envelope) });
+        }
+        Ok(())
+    }
+
+    /// A recording that is not whole is worth a word, but nobody's failure.
+    pub(crate) fn end(&self, exit_code: u8) {
+        if let Err(error) = self.recorder.finish(exit_code) {
+            term::note(&format!("warning: {}: the recording is not whole\n", chain(&error)));
+        }
+    }
+}
+
+/// A file that comes to be in the work tree would be taken for work.
+fn refuse_in_the_way(path: &Path, workspace: &Path) -> Result<(), Failure> {
+    let Ok(inside) = path.strip_prefix(workspace) else { return Ok(()) };
+    let git = Git::discover(workspace).map_err(|error| Failure::other(chain(&error)))?;
+    let Some(git) = git else { return Ok(()) };
+    let ignored = git.ignored(&inside.to_string_lossy()).map_err(|error| Failure::other(chain(&error)))?;
+    if ignored || inside.starts_with(StateDir::NAME) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("the recording {} would be taken for work of the agent", inside.display()))
+        .hint("put it elsewhere, as in `--record ../run.rec`, or have git ignore it"))
+}
+
+/// What nobody who gets the recording should see: secrets, and who its user is.
+fn hidden(settings: &Settings) -> Secrets {
+    let variables = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let agents = settings.agents.iter().flat_map(|agent| agent.env.clone());
+    let secrets = Secrets::among(variables.chain(agents));
+    match std::env::var("HOME") {
+        Ok(home) if home.len() > 1 => secrets.and(home.trim_end_matches('/'), "~"),
+        Ok(_) | Err(_) => secrets,
+    }
+}
+
+impl Tap for Recording {
+    fn agent_started(&self, iteration: Iteration, attempt: Attempt, task: &TaskId, agent: &str) {
+        let (task, agent) = (task.clone(), agent.to_owned());
+        self.recorder.line(Entry::AgentStarted { iteration, attempt, task, agent });
+    }
+
+    fn output(&self, stream: Stream, bytes: &[u8]) {
+        self.recorder.output(stream, bytes);
+    }
+
+    fn agent_ended(&self, exit: Exit) {
+        self.recorder.line(Entry::AgentEnded { exit });
+    }
+}
+
+/// Watches a run beside another.
+pub(crate) struct Recorded<'a> {
+    pub(crate) recording: Recording,
+    pub(crate) observer: &'a mut dyn Observer,
+}
+
+impl Observer for Recorded<'_> {
+    fn event(&mut self, envelope: &Envelope, state: &Loop) {
+        let entry = Entry::Event { envelope: Box::new(envelope.clone()), upto: state.seq };
+        self.recording.recorder.line(entry);
+        self.observer.event(envelope, state);
+    }
+
+    fn agent(&mut self, event: &AgentEvent) {
+        self.recording.recorder.line(Entry::Shown { event: shown(event) });
+        self.observer.agent(event);
+    }
+
+    fn check_output(&mut self, text: &str) {
+        self.recording.recorder.line(Entry::CheckOutput { text: text.to_owned() });
+        self.observer.check_output(text);
+    }
+
+    fn waiting(&mut self, waiting: &Waiting, state: &Loop) {
+        self.recording.recorder.line(Entry::Waiting { at: Timestamp::now() });
+        self.observer.waiting(waiting, state);
+    }
+}
+
+fn shown(event: &AgentEvent) -> Shown {
+    match event.clone() {
+        AgentEvent::Output(text) => Shown::Output { text },
+        AgentEvent::ToolCall { name, detail } => Shown::ToolCall { name, detail },
+        AgentEvent::ToolResult { text, is_error } => Shown::ToolResult { text, is_error },
+        AgentEvent::Usage(usage) => Shown::Usage { usage },
+        AgentEvent::Session(id) => Shown::Session { id },
+        AgentEvent::Limit { reached, resets_at } => Shown::Limit { reached, resets_at },
+        AgentEvent::Retrying { trouble } => Shown::Retrying { trouble },
+        AgentEvent::Notice(text) => Shown::Notice { text },
+    }
+}
+
+/// What a driver had told, of what was recorded.
+pub(crate) fn told(shown: Shown) -> AgentEvent {
+    match shown {
+        Shown::Output { text } => AgentEvent::Output(text),
+        Shown::ToolCall { name, detail } => AgentEvent::ToolCall { name, detail },
+        Shown::ToolResult { text, is_error } => AgentEvent::ToolResult { text, is_error },
+        Shown::Usage { usage } => AgentEvent::Usage(usage),
+        Shown::Session { id } => AgentEvent::Session(id),
+        Shown::Limit { reached, resets_at } => AgentEvent::Limit { reached, resets_at },
+        Shown::Retrying { trouble } => AgentEvent::Retrying { trouble },
+        Shown::Notice { text } => AgentEvent::Notice(text),
+    }
+}
