@@ -19,7 +19,7 @@ pub(crate) const PROFILE: Profile = Profile {
     start,
     parser,
     abilities: Abilities { live: true, usage: true, cost: false, nudge: false, resume: true, sandbox: false },
-    own_paths: &["~/.local/state/wiggum"],
+    own_paths: &["~/.local/state/wiggum/sessions"],
     path_variables: &[],
     // Which variable holds its key is configured: see `pass_env`.
     secrets: &[],

@@ -220,3 +220,17 @@ fn a_session_goes_on_from_task_to_task_if_it_should() {
         assert_eq!(sessions[0] == sessions[1], flag.is_some());
     }
 }
+
+#[test]
+fn cost_is_told_only_if_it_is_known() {
+    let cost = |prices: &str| {
+        let mut sandbox = Sandbox::with_tasks(&["A"]);
+        sandbox.env("WIGGUM_AGENT_PRICES", prices);
+        let (_stub, url) = stub([claims()]);
+        run(&sandbox, &url, &[]).exits(0);
+        let told = sandbox.wiggum(&["tokens"]).exits(0).stdout;
+        told.lines().nth(2).unwrap().split_whitespace().last().unwrap().to_owned()
+    };
+    assert_eq!(cost(""), "?");
+    assert_eq!(cost("{ input = \"100\", output = \"1000\" }"), "$0.1600");
+}

@@ -143,8 +143,14 @@ fn row(name: &str, usage: Option<Usage>) -> [String; 6] {
         number(usage.output_tokens),
         number(usage.cache_read_tokens),
         number(usage.cache_write_tokens),
-        format!("${:.4}", usage.cost_usd),
+        cost(usage),
     ]
+}
+
+/// Tokens that cost nothing are tokens whose cost nobody told.
+fn cost(usage: Usage) -> String {
+    let used = usage.input_tokens > 0 || usage.output_tokens > 0;
+    if used && usage.cost_usd == 0.0 { "?".to_owned() } else { format!("${:.4}", usage.cost_usd) }
 }
 
 fn columns(rows: &[[String; 6]]) -> String {
