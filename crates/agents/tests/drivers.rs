@@ -123,12 +123,12 @@ fn codex_needs_no_sandbox_within_ours_and_is_left_the_one_it_is_given() {
 
 #[test]
 fn the_built_in_agent_is_this_very_program() {
-    check(Family::Api, Session::Fresh, "wiggum api-agent");
-    check(Family::Api, Session::Named(ID), &format!("wiggum api-agent --session {ID}"));
-    check(Family::Api, Session::Continued(ID), &format!("wiggum api-agent --resume {ID}"));
+    check(Family::Api, Session::Fresh, "/opt/my wiggum api-agent");
+    check(Family::Api, Session::Named(ID), &format!("/opt/my wiggum api-agent --session {ID}"));
+    check(Family::Api, Session::Continued(ID), &format!("/opt/my wiggum api-agent --resume {ID}"));
     let args = vec!["--provider=ollama".to_owned()];
     let api = AgentSpec { model: Some("m".to_owned()), args, ..spec(Family::Api) };
-    assert_eq!(line(api, Session::Fresh), "wiggum api-agent --model m --provider=ollama");
+    assert_eq!(line(api, Session::Fresh), "/opt/my wiggum api-agent --model m --provider=ollama");
 }
 
 #[test]
