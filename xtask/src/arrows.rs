@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 use crate::metadata::Metadata;
 
 /// What each crate of ours may depend on among ours.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("wiggum-core", &[]),
     ("wiggum-backlog", &["wiggum-core"]),
     ("wiggum-store", &["wiggum-core"]),
     ("wiggum-agents", &["wiggum-core"]),
     ("wiggum-workspace", &["wiggum-core"]),
+    // An agent itself rather than a driver of one: it prints the stream that its driver reads.
+    ("wiggum-api-agent", &["wiggum-agents", "wiggum-core", "wiggum-workspace"]),
     (
         "wiggum-engine",
         &["wiggum-agents", "wiggum-backlog", "wiggum-core", "wiggum-store", "wiggum-workspace"],
@@ -19,6 +21,7 @@ const ARROWS: [(&str, &[&str]); 9] = [
         "wiggum-cli",
         &[
             "wiggum-agents",
+            "wiggum-api-agent",
             "wiggum-backlog",
             "wiggum-core",
             "wiggum-engine",
@@ -34,9 +37,10 @@ const ARROWS: [(&str, &[&str]); 9] = [
 /// All that the pure core may use: no clock, no I/O, no runtime.
 const CORE: [&str; 5] = ["jiff", "schemars", "serde", "serde_json", "uuid"];
 
-/// A little above what the binary needed on all platforms together when this was last looked at (128).
-/// Raise it knowingly.
-const MOST_DEPENDENCIES: usize = 135;
+/// A little above what the binary needed on all platforms together when this was last looked at (173).
+/// Raise it knowingly. The built-in agent's HTTP, TLS and walk over files came with 45 of them, of which
+/// Linux builds 24; the others are Windows' and macOS's own.
+const MOST_DEPENDENCIES: usize = 180;
 
 #[test]
 fn crates_know_only_whom_they_may() {

@@ -37,8 +37,6 @@ pub(crate) const PROFILE: Profile = Profile {
         "MISTRAL_*",
         "XAI_*",
         "COHERE_*",
-        "AZURE_*",
-        "AWS_*",
         "OLLAMA_*",
     ],
     login: Traces {
@@ -105,6 +103,7 @@ struct AiderText {
     facts: AgentFacts,
 }
 
+const RETRYING: &str = "Retrying in ";
 const TOKEN_LIMIT: &str = " has hit a token limit!";
 
 /// What it said about a request that failed, over two lines at most.
@@ -164,8 +163,12 @@ impl AiderText {
             return;
         }
         self.hear_complaint(&text, events);
-        self.reply.push(bytes);
-        self.reply.push(b"\n");
+        if text.starts_with(RETRYING) {
+            self.reply = Tail::new(REPLY_LIMIT);
+        } else {
+            self.reply.push(bytes);
+            self.reply.push(b"\n");
+        }
         events.push(AgentEvent::Output(text.into_owned() + "\n"));
     }
 
@@ -183,7 +186,7 @@ impl AiderText {
             self.complaint = Some(Complaint { text: text.to_owned(), lines: 1 });
         } else if text.ends_with(TOKEN_LIMIT) {
             self.complaint = Some(Complaint { text: text.to_owned(), lines: 2 });
-        } else if text.starts_with("Retrying in ") {
+        } else if text.starts_with(RETRYING) {
             let trouble =
                 self.complaint.as_ref().and_then(|complaint| said::without_time(complaint.reason()));
             events.push(AgentEvent::Retrying { trouble: trouble.unwrap_or(Trouble::Overloaded) });

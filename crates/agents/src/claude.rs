@@ -1,8 +1,13 @@
 //! Claude Code.
 
 mod stream;
+mod wire;
 
-use crate::family::{Cli, Profile, Start, Traces, flag, words};
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::family::{Cli, Profile, Start, Traces, flag, nudge_hook, words};
 use crate::json::JsonLines;
 use crate::{Abilities, AgentSpec, Assignment, Session, StreamParser};
 
@@ -12,10 +17,10 @@ pub(crate) const PROFILE: Profile = Profile {
     program: "claude",
     start,
     parser,
-    abilities: Abilities { live: true, usage: true, cost: true, nudge: false, resume: true, sandbox: true },
+    abilities: Abilities { live: true, usage: true, cost: true, nudge: true, resume: true, sandbox: true },
     own_paths: &["~/.claude", "~/.claude.json", "~/.cache/claude", "~/.cache/claude-cli-nodejs"],
     path_variables: &["CLAUDE_CONFIG_DIR"],
-    secrets: &["ANTHROPIC_*", "CLAUDE_*", "AWS_*", "GOOGLE_APPLICATION_CREDENTIALS"],
+    secrets: &["ANTHROPIC_*", "CLAUDE_*"],
     login: Traces {
         variables: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
         dir_variable: Some("CLAUDE_CONFIG_DIR"),
@@ -46,11 +51,20 @@ fn start(spec: &AgentSpec, assignment: &Assignment<'_>) -> Start {
         Session::Named(id) => flag(&mut arguments, "--session-id", id),
         Session::Continued(id) => flag(&mut arguments, "--resume", id),
     }
+    if !spec.says(&["--settings"]) {
+        flag(&mut arguments, "--settings", &nudge_settings(assignment.wiggum));
+    }
     if let Some(model) = &spec.model {
         flag(&mut arguments, "--model", model);
     }
     arguments.extend(spec.args.iter().cloned());
     Start { arguments, stdin: Some(assignment.prompt.to_owned()), env: environment(is_root()) }
+}
+
+/// After each of its tool calls it asks us whether somebody has something to say.
+fn nudge_settings(wiggum: &Path) -> String {
+    let hook = json!({ "type": "command", "command": nudge_hook(wiggum), "timeout": 10 });
+    json!({ "hooks": { "PostToolUse": [{ "hooks": [hook] }] } }).to_string()
 }
 
 fn environment(root: bool) -> Vec<(&'static str, &'static str)> {

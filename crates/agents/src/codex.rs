@@ -4,12 +4,14 @@
 //! type `error` may come from a request that was tried again, and items of that type are warnings.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use wiggum_core::event::{AgentFacts, Exit, Trouble, Usage};
 
-use crate::family::{Cli, Profile, Start, Traces, flag, words};
+use crate::family::{Cli, Profile, Start, Traces, flag, nudge_hook, words};
 use crate::json::{End, JsonLines, Loose, Reader, decode, kind, one_line, shown};
 use crate::tokens::Before;
 use crate::{Abilities, AgentEvent, AgentSpec, Assignment, Finished, Problem, Session, StreamParser, said};
@@ -18,7 +20,7 @@ pub(crate) const PROFILE: Profile = Profile {
     program: "codex",
     start,
     parser,
-    abilities: Abilities { live: true, usage: true, cost: false, nudge: false, resume: true, sandbox: true },
+    abilities: Abilities { live: true, usage: true, cost: false, nudge: true, resume: true, sandbox: true },
     own_paths: &["~/.codex"],
     path_variables: &["CODEX_HOME"],
     secrets: &["OPENAI_*", "CODEX_*", "AZURE_OPENAI_*"],
@@ -48,12 +50,24 @@ fn start(spec: &AgentSpec, assignment: &Assignment<'_>) -> Start {
     if let Some(model) = &spec.model {
         flag(&mut arguments, "--model", model);
     }
+    if spec.sandboxed {
+        // Its hooks want to be trusted, those of the repository with ours: in our sandbox they may run.
+        arguments.push("--dangerously-bypass-hook-trust".to_owned());
+        flag(&mut arguments, "-c", &nudge_setting(assignment.wiggum));
+    }
     arguments.extend(spec.args.iter().cloned());
     if let Session::Continued(id) = assignment.session {
         flag(&mut arguments, "resume", id);
     }
     arguments.push("-".to_owned());
     Start { arguments, stdin: Some(assignment.prompt.to_owned()), env: Vec::new() }
+}
+
+/// After each of its tool calls it asks us whether somebody has something to say.
+fn nudge_setting(wiggum: &Path) -> String {
+    // A JSON text is a TOML text as well.
+    let command = Value::String(nudge_hook(wiggum));
+    format!("hooks.PostToolUse=[{{hooks=[{{type=\"command\",command={command},timeout=10}}]}}]")
 }
 
 fn parser(cli: &Cli) -> Box<dyn StreamParser> {

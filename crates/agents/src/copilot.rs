@@ -67,6 +67,8 @@ struct CopilotStream {
     error: Option<Failure>,
     /// Of the last request that failed, if there was an answer.
     last_status: Option<u16>,
+    /// In a row.
+    retries: u32,
     cap_reached: bool,
     /// Tool calls it was not permitted.
     denied: u32,
@@ -168,10 +170,7 @@ impl Reader for CopilotStream {
             }
             "tool.execution_complete" => self.tool_ended(&data, events),
             "model.call_failure" => self.last_status = data.status_code.0,
-            "assistant.turn_retry" => {
-                let trouble = self.last_status.map_or(Some(Trouble::Network), said::by_status);
-                events.push(AgentEvent::Retrying { trouble: trouble.unwrap_or(Trouble::Other) });
-            }
+            "assistant.turn_retry" => self.retry(events),
             "session.error" => {
                 let (kind, message) = (data.error_type.0, data.message.0);
                 self.error = Some(Failure { kind, message, status: data.status_code.0 });
@@ -201,10 +200,21 @@ impl CopilotStream {
         }
         // An answer came after all.
         self.error = None;
+        self.retries = 0;
         self.facts.model = data.model.0.or(self.facts.model.take());
         self.message = data.content.0.into_owned();
         if !self.message.is_empty() {
             events.push(AgentEvent::Output(format!("{}\n", self.message)));
+        }
+    }
+
+    fn retry(&mut self, events: &mut Vec<AgentEvent>) {
+        self.retries += 1;
+        let trouble = self.last_status.map_or(Some(Trouble::Network), said::by_status);
+        match trouble.unwrap_or(Trouble::Other) {
+            // A token that ran out is renewed before it tries again.
+            Trouble::Authentication if self.retries == 1 => {}
+            trouble => events.push(AgentEvent::Retrying { trouble }),
         }
     }
 
@@ -240,6 +250,10 @@ impl CopilotStream {
                 }
                 (_, Some(status)) if words.trouble == Trouble::Other => {
                     said::by_status(status).unwrap_or(Trouble::Other)
+                }
+                // No status means no answer, or none to its end, however often it tried.
+                ("query", None) if words.trouble == Trouble::Other && self.last_status.is_none() => {
+                    Trouble::Network
                 }
                 _ => words.trouble,
             };

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::tokens::Before;
 use crate::{
-    Abilities, Assignment, CommandText, Driver, Invocation, StreamParser, aider, amp, claude, codex, copilot,
-    gemini, opencode,
+    Abilities, Assignment, CommandText, Driver, Invocation, StreamParser, aider, amp, api, claude, codex,
+    copilot, gemini, opencode,
 };
 
 /// One configured agent.
@@ -55,11 +55,21 @@ pub enum Family {
     Opencode,
     Aider,
     Amp,
+    /// Built in: works over a model's API.
+    Api,
 }
 
 impl Family {
-    pub const ALL: [Self; 7] =
-        [Self::Claude, Self::Codex, Self::Gemini, Self::Copilot, Self::Opencode, Self::Aider, Self::Amp];
+    pub const ALL: [Self; 8] = [
+        Self::Claude,
+        Self::Codex,
+        Self::Gemini,
+        Self::Copilot,
+        Self::Opencode,
+        Self::Aider,
+        Self::Amp,
+        Self::Api,
+    ];
 
     pub fn name(self) -> &'static str {
         self.profile().program
@@ -72,6 +82,11 @@ impl Family {
     /// What it is called on the search path.
     pub fn program(self) -> &'static str {
         self.profile().program
+    }
+
+    /// Whether its program is this very one.
+    pub fn is_built_in(self) -> bool {
+        self == Self::Api
     }
 
     /// What its driver can do.
@@ -109,6 +124,11 @@ impl Family {
         }
     }
 
+    /// What to do to be logged in.
+    pub fn login_hint(self) -> &'static str {
+        self.profile().login.hint
+    }
+
     fn profile(self) -> &'static Profile {
         match self {
             Self::Claude => &claude::PROFILE,
@@ -118,6 +138,7 @@ impl Family {
             Self::Opencode => &opencode::PROFILE,
             Self::Aider => &aider::PROFILE,
             Self::Amp => &amp::PROFILE,
+            Self::Api => &api::PROFILE,
         }
     }
 }
@@ -185,7 +206,11 @@ impl Driver for Cli {
 
     fn invocation(&self, assignment: &Assignment<'_>) -> Invocation {
         let start = (self.profile.start)(&self.spec, assignment);
-        let program = self.spec.program.clone().unwrap_or_else(|| self.profile.program.to_owned());
+        let usual = match self.spec.family.is_built_in() {
+            true => assignment.wiggum.display().to_string(),
+            false => self.profile.program.to_owned(),
+        };
+        let program = self.spec.program.clone().unwrap_or(usual);
         let env = start
             .env
             .into_iter()
@@ -204,7 +229,19 @@ impl Driver for Cli {
     }
 
     fn abilities(&self) -> Abilities {
-        self.profile.abilities
+        let all = self.profile.abilities;
+        let heard = match self.spec.family {
+            Family::Claude => !self.spec.says(&["--settings"]),
+            // It runs no hooks of ours without those of the repository, which only our sandbox makes safe.
+            Family::Codex => self.spec.sandboxed,
+            Family::Gemini
+            | Family::Copilot
+            | Family::Opencode
+            | Family::Aider
+            | Family::Amp
+            | Family::Api => true,
+        };
+        Abilities { nudge: all.nudge && heard, ..all }
     }
 
     fn own_paths(&self) -> Vec<PathBuf> {
@@ -226,6 +263,12 @@ impl Driver for Cli {
 /// Adds a flag with its value.
 pub(crate) fn flag(arguments: &mut Vec<String>, name: &str, value: &str) {
     arguments.extend([name.to_owned(), value.to_owned()]);
+}
+
+/// The hook by which an agent hears what somebody wants to say to it, as a line for its shell.
+pub(crate) fn nudge_hook(wiggum: &Path) -> String {
+    let quoted = wiggum.display().to_string().replace('\'', r"'\''");
+    format!("'{quoted}' hook nudge")
 }
 
 /// Words as arguments.

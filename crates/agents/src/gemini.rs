@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use wiggum_core::event::{AgentFacts, Trouble, Usage};
 
 use crate::family::{Cli, Profile, Start, Traces, flag, words};
-use crate::json::{End, JsonLines, Loose, Reader, decode, detail, inner_message, kind, shown};
+use crate::json::{End, JsonLines, Loose, Reader, decode, detail, kind, shown};
 use crate::{Abilities, AgentEvent, AgentSpec, Assignment, Finished, Problem, Session, StreamParser, said};
 
 pub(crate) const PROFILE: Profile = Profile {
@@ -59,7 +59,9 @@ struct GeminiStream {
     message: String,
     outcome: Option<Outcome>,
     /// Why it last tried again, which it may do for longer than it is let.
-    retried: Option<Problem>,
+    retried: Option<String>,
+    /// What it complained about last, which its result may not repeat.
+    error: String,
 }
 
 #[derive(Default, Deserialize)]
@@ -138,7 +140,10 @@ impl Reader for GeminiStream {
                 let text = event.output.map(shown).unwrap_or_default();
                 events.push(AgentEvent::ToolResult { text, is_error: event.status.0 == "error" });
             }
-            "error" => events.push(AgentEvent::Notice(format!("{}: {}", event.severity.0, event.message.0))),
+            "error" => {
+                events.push(AgentEvent::Notice(format!("{}: {}", event.severity.0, event.message.0)));
+                self.error = event.message.0;
+            }
             _ => {}
         }
     }
@@ -146,7 +151,7 @@ impl Reader for GeminiStream {
     fn overhear(&mut self, line: &str, events: &mut Vec<AgentEvent>) {
         if line.starts_with("Attempt ") && line.contains(" failed") {
             let trouble = said::without_time(line).unwrap_or(Trouble::Overloaded);
-            self.retried = Some(Problem { trouble: trouble.clone(), message: inner_message(line) });
+            self.retried = Some(line.to_owned());
             events.push(AgentEvent::Retrying { trouble });
         }
     }
@@ -172,17 +177,21 @@ impl GeminiStream {
 
     fn problem(&self, end: &End<'_>) -> Option<Problem> {
         let Some(outcome) = &self.outcome else {
-            let cut_short = || end.cut_short(self.facts.session.is_some());
-            return Some(self.retried.clone().unwrap_or_else(cut_short));
+            let retried = self.retried.as_deref().map(|words| end.retried(words));
+            return Some(retried.unwrap_or_else(|| end.cut_short(self.facts.session.is_some())));
         };
         if outcome.status.0 != "success" {
             let failure = &outcome.error.0;
-            let problem = end.complaint(&failure.message.0);
+            let words = if failure.message.0.is_empty() { &self.error } else { &failure.message.0 };
+            let problem = end.complaint(words);
             return Some(match failure.kind.0.as_str() {
                 "FatalTurnLimitedError" => Problem { trouble: Trouble::OwnLimit, ..problem },
                 "FatalAuthenticationError" => Problem { trouble: Trouble::Authentication, ..problem },
                 _ if failure.message.0.is_empty() && self.message.is_empty() => {
                     Problem::silent(Trouble::Empty)
+                }
+                _ if words.contains("without a finish reason") => {
+                    Problem { trouble: Trouble::Truncated, ..problem }
                 }
                 "FatalCancellationError" => Problem { trouble: Trouble::Interrupted, ..problem },
                 _ => problem,

@@ -52,11 +52,20 @@ impl End<'_> {
             Exit::Code { .. } if began => Trouble::Truncated,
             Exit::Code { .. } | Exit::NotStarted => Trouble::Other,
         };
+        // Who was interrupted or believes to be finished did not complain about that.
         let message = match trouble {
             Trouble::Interrupted => String::new(),
+            _ if self.exit.success() => String::new(),
             _ => shorten(&said::last_words(&self.complaints), RESULT_SHOWN),
         };
         Problem { trouble, message }
+    }
+
+    /// What was the matter with an agent that was still trying again.
+    pub(crate) fn retried(&self, words: &str) -> Problem {
+        let problem = self.complaint(words);
+        let trouble = if problem.trouble == Trouble::Other { Trouble::Overloaded } else { problem.trouble };
+        Problem { trouble, ..problem }
     }
 
     /// What the agent's own words for its failure mean.
@@ -184,14 +193,16 @@ pub(crate) fn shown(raw: &RawValue) -> String {
     if !json.starts_with('"') {
         return shorten(json, RESULT_SHOWN);
     }
-    // One character takes up to 6 bytes in JSON, 12 with its second half.
-    let mut head = json.floor_char_boundary(12 * RESULT_SHOWN);
-    if head == json.len() {
-        head -= 1;
-    }
-    // A cut within an escape is moved before it.
-    let text = (0..12).find_map(|back| serde_json::from_str(&format!("{}\"", json.get(..head - back)?)).ok());
-    shorten(&text.unwrap_or_else(String::new), RESULT_SHOWN)
+    let cut = json.floor_char_boundary(2 * RESULT_SHOWN);
+    let whole = cut == json.len();
+    let head = if whole { &json[..cut - 1] } else { &json[..cut] };
+    // A cut within an escape, of up to 12 bytes for both its halves, is moved before it.
+    let text = (0..12).find_map(|back| {
+        let head = head.get(..head.len() - back)?;
+        serde_json::from_str::<String>(&format!("{head}\"")).ok()
+    });
+    let text = text.unwrap_or_default();
+    if whole { shorten(&text, RESULT_SHOWN) } else { shorten(&(text + "…"), RESULT_SHOWN) }
 }
 
 /// What a tool is called on, in one line: the part of its input that people recognise it by.

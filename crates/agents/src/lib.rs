@@ -6,6 +6,7 @@
 
 mod aider;
 mod amp;
+pub mod api;
 mod claude;
 mod codex;
 pub mod command;
@@ -27,6 +28,7 @@ use wiggum_core::stream::Stream;
 
 pub use command::{CommandAgent, PromptVia};
 pub use family::{AgentSpec, Family, Login};
+pub use said::in_line as trouble_in_line;
 pub use script::ScriptedAgent;
 
 /// One kind of agent.

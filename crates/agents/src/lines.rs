@@ -33,7 +33,7 @@ impl Lines {
     pub(crate) fn push(&mut self, mut bytes: &[u8], read: &mut dyn FnMut(Line<'_>)) {
         while let Some(end) = memchr::memchr(b'\n', bytes) {
             let (piece, rest) = bytes.split_at(end);
-            if self.held.is_empty() && !self.overlong && piece.len() <= self.limit {
+            if self.held.is_empty() && piece.len() <= self.limit {
                 read(Line::Whole(piece));
             } else {
                 self.hold(piece);
@@ -46,7 +46,7 @@ impl Lines {
 
     /// Hands out what came after the last line's end.
     pub(crate) fn finish(&mut self, read: &mut dyn FnMut(Line<'_>)) {
-        if !self.held.is_empty() || self.overlong {
+        if !self.held.is_empty() {
             self.release(read);
         }
     }

@@ -1,11 +1,12 @@
 //! opencode.
 //!
 //! No event says that it is finished: the last step's reason does. Figures come per step, and are
-//! added up. While it waits for a provider that is out of order it says nothing at all.
+//! added up. While it waits for a provider that is out of order only its log tells, so that goes to
+//! standard error.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use wiggum_core::event::{AgentFacts, Exit, Trouble, Usage};
+use wiggum_core::event::{AgentFacts, Trouble, Usage};
 
 use crate::family::{Cli, Profile, Start, Traces, flag, words};
 use crate::json::{End, JsonLines, Loose, Reader, decode, detail, kind, shown};
@@ -21,6 +22,7 @@ pub(crate) const PROFILE: Profile = Profile {
         "~/.local/share/opencode",
         "~/.local/state/opencode",
         "~/.cache/opencode",
+        "~/.npm",
     ],
     path_variables: &["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"],
     // It talks to any provider; which one, its configuration says.
@@ -35,8 +37,6 @@ pub(crate) const PROFILE: Profile = Profile {
         "MISTRAL_*",
         "DEEPSEEK_*",
         "XAI_*",
-        "AZURE_*",
-        "AWS_*",
     ],
     login: Traces {
         variables: &["OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY"],
@@ -50,7 +50,7 @@ pub(crate) const PROFILE: Profile = Profile {
 };
 
 fn start(spec: &AgentSpec, assignment: &Assignment<'_>) -> Start {
-    let mut arguments = words(&["run", "--format", "json"]);
+    let mut arguments = words(&["run", "--format", "json", "--print-logs", "--log-level", "ERROR"]);
     if !spec.says(&["--auto"]) {
         arguments.push("--auto".to_owned());
     }
@@ -77,6 +77,8 @@ struct OpencodeStream {
     /// Why the last step ended.
     reason: String,
     error: Option<Failure>,
+    /// Why it last tried again.
+    retried: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -164,12 +166,23 @@ impl Reader for OpencodeStream {
             "tool_use" => self.tool(part, events),
             "step_finish" => {
                 self.error = None;
+                self.retried = None;
                 self.count(&part, events);
                 self.reason = part.reason.0;
             }
             "error" => self.error = event.error.0,
             _ => {}
         }
+    }
+
+    fn overhear(&mut self, line: &str, events: &mut Vec<AgentEvent>) {
+        if !line.contains("message=\"stream error\"") {
+            return;
+        }
+        let message = line.split_once("error.error=").map_or(line, |(_, words)| words.trim_matches('"'));
+        let trouble = said::without_time(message).unwrap_or(Trouble::Other);
+        self.retried = Some(message.to_owned());
+        events.push(AgentEvent::Retrying { trouble });
     }
 
     fn finish(&mut self, end: &End<'_>) -> Finished {
@@ -215,9 +228,8 @@ impl OpencodeStream {
             "content-filter" => Trouble::Refused,
             "length" => Trouble::Truncated,
             _ => {
-                return Some(
-                    end.cut_short(self.facts.session.is_some() || end.exit == Exit::Code { code: 0 }),
-                );
+                let retried = self.retried.as_deref().map(|words| end.retried(words));
+                return Some(retried.unwrap_or_else(|| end.cut_short(self.facts.session.is_some())));
             }
         };
         Some(Problem::silent(trouble))

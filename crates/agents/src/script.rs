@@ -12,12 +12,10 @@ use serde::{Deserialize, Serialize};
 use wiggum_core::event::{Exit, Usage};
 use wiggum_core::stream::Stream;
 
+use crate::lines::{self, Lines};
 use crate::{
     AgentEvent, Assignment, CommandText, Driver, Finished, Invocation, StreamParser, Tail, problem_by_exit,
 };
-
-/// The longest line of its own stream that the parser keeps.
-const LINE_LIMIT: usize = 1024 * 1024;
 
 #[derive(Clone, Debug)]
 pub struct ScriptedAgent {
@@ -37,8 +35,7 @@ impl Driver for ScriptedAgent {
 
     fn parser(&self) -> Box<dyn StreamParser> {
         Box::new(ScriptStream {
-            line: Vec::new(),
-            overlong: false,
+            lines: Lines::default(),
             message: String::new(),
             usage: None,
             complaints: Tail::new(16 * 1024),
@@ -274,8 +271,7 @@ fn block(escalation: &Escalation) -> String {
 }
 
 struct ScriptStream {
-    line: Vec<u8>,
-    overlong: bool,
+    lines: Lines,
     message: String,
     usage: Option<Usage>,
     complaints: Tail,
@@ -290,16 +286,17 @@ impl StreamParser for ScriptStream {
             }
             Stream::Stdout => {
                 let mut events = Vec::new();
-                for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-                    self.push_piece(piece, &mut events);
-                }
+                let mut lines = std::mem::take(&mut self.lines);
+                lines.push(bytes, &mut |line| self.take(line, &mut events));
+                self.lines = lines;
                 events
             }
         }
     }
 
     fn finish(&mut self, exit: Exit, _now: &Zoned) -> Finished {
-        self.push(Stream::Stdout, b"\n");
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.finish(&mut |line| self.take(line, &mut Vec::new()));
         Finished {
             message: std::mem::take(&mut self.message),
             usage: self.usage,
@@ -311,22 +308,11 @@ impl StreamParser for ScriptStream {
 }
 
 impl ScriptStream {
-    fn push_piece(&mut self, piece: &[u8], events: &mut Vec<AgentEvent>) {
-        if self.line.len() + piece.len() > LINE_LIMIT {
-            self.overlong = true;
-            self.line.clear();
-        }
-        if !self.overlong {
-            self.line.extend_from_slice(piece);
-        }
-        if piece.ends_with(b"\n") {
-            if !self.overlong
-                && let Ok(line) = serde_json::from_slice::<Line>(&self.line)
-            {
-                self.read(line, events);
-            }
-            self.line.clear();
-            self.overlong = false;
+    fn take(&mut self, line: lines::Line<'_>, events: &mut Vec<AgentEvent>) {
+        if let lines::Line::Whole(bytes) = line
+            && let Ok(line) = serde_json::from_slice::<Line>(bytes)
+        {
+            self.read(line, events);
         }
     }
 
@@ -410,7 +396,7 @@ mod tests {
     fn garbage_and_overlong_lines_do_not_disturb_the_stream() {
         let mut parser = ScriptedAgent { scenario: PathBuf::new() }.parser();
         parser.push(Stream::Stdout, b"\xff\xfe garbage\n{\"type\":\"unknown\"}\n");
-        parser.push(Stream::Stdout, &vec![b'x'; 3 * LINE_LIMIT]);
+        parser.push(Stream::Stdout, &vec![b'x'; 10 * 1024 * 1024]);
         parser.push(Stream::Stdout, b"\n{\"type\":\"say\",\"text\":\"still here\"}");
         assert_eq!(parser.finish(Exit::Code { code: 0 }, &Zoned::default()).message, "still here");
     }

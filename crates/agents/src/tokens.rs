@@ -106,6 +106,15 @@ mod tests {
         assert_eq!(before.since("a", output(10)), output(10));
         assert_eq!(before.clone().since("a", output(15)), output(5));
         assert_eq!(before.since("b", output(7)), output(7));
+        let all = |n: u64| Usage {
+            input_tokens: n,
+            output_tokens: 2 * n,
+            cache_read_tokens: 3 * n,
+            cache_write_tokens: 4 * n,
+            cost_usd: 0.0,
+        };
+        assert_eq!(before.since("all", all(10)), all(10));
+        assert_eq!(before.since("all", all(15)), all(5));
         for n in 0..2 * SESSIONS_REMEMBERED {
             before.since(&format!("c{n}"), output(1));
         }

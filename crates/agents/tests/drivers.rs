@@ -13,7 +13,7 @@ fn line(spec: AgentSpec, session: Session<'_>) -> String {
     let assignment = Assignment {
         prompt: "do it",
         prompt_file: Path::new("/state/prompt.md"),
-        wiggum: Path::new("wiggum"),
+        wiggum: Path::new("/opt/my wiggum"),
         session,
     };
     let invocation = Family::driver(spec).invocation(&assignment);
@@ -24,8 +24,18 @@ fn line(spec: AgentSpec, session: Session<'_>) -> String {
         if arguments.iter().any(|word| word == "/state/prompt.md") { None } else { Some(b"do it".to_vec()) };
     assert_eq!(invocation.stdin, prompt);
     arguments.insert(0, program);
-    arguments.join(" ")
+    // What every start has, and the last test is about.
+    arguments.join(" ").replace(CLAUDE_NUDGES, "").replace(CODEX_NUDGES, "")
 }
+
+const CLAUDE_NUDGES: &str = concat!(
+    r#" --settings {"hooks":{"PostToolUse":[{"hooks":[{"command":"'/opt/my wiggum' hook nudge","#,
+    r#""timeout":10,"type":"command"}]}]}}"#
+);
+const CODEX_NUDGES: &str = concat!(
+    r#" --dangerously-bypass-hook-trust -c hooks.PostToolUse=[{hooks=[{type="command","#,
+    r#"command="'/opt/my wiggum' hook nudge",timeout=10}]}]"#
+);
 
 #[track_caller]
 fn check(family: Family, session: Session<'_>, expected: &str) {
@@ -48,7 +58,11 @@ fn a_fresh_start_is_unattended_and_tells_what_it_does() {
     );
     check(Family::Gemini, Session::Fresh, "gemini --output-format stream-json --yolo");
     check(Family::Copilot, Session::Fresh, "copilot --output-format json --no-ask-user --allow-all-tools");
-    check(Family::Opencode, Session::Fresh, "opencode run --format json --auto");
+    check(
+        Family::Opencode,
+        Session::Fresh,
+        "opencode run --format json --print-logs --log-level ERROR --auto",
+    );
     check(
         Family::Aider,
         Session::Fresh,
@@ -72,7 +86,7 @@ fn sessions_are_named_and_continued_where_the_agent_can() {
     let start = "copilot --output-format json --no-ask-user --allow-all-tools";
     check(Family::Copilot, Session::Named(ID), &format!("{start} --session-id {ID}"));
     check(Family::Copilot, Session::Continued(ID), &format!("{start} --resume={ID}"));
-    let start = "opencode run --format json --auto";
+    let start = "opencode run --format json --print-logs --log-level ERROR --auto";
     check(Family::Opencode, Session::Named(ID), start);
     check(Family::Opencode, Session::Continued("ses_1"), &format!("{start} --session ses_1"));
     let start = "--execute --stream-json --dangerously-allow-all";
@@ -108,6 +122,16 @@ fn codex_needs_no_sandbox_within_ours_and_is_left_the_one_it_is_given() {
 }
 
 #[test]
+fn the_built_in_agent_is_this_very_program() {
+    check(Family::Api, Session::Fresh, "wiggum api-agent");
+    check(Family::Api, Session::Named(ID), &format!("wiggum api-agent --session {ID}"));
+    check(Family::Api, Session::Continued(ID), &format!("wiggum api-agent --resume {ID}"));
+    let args = vec!["--provider=ollama".to_owned()];
+    let api = AgentSpec { model: Some("m".to_owned()), args, ..spec(Family::Api) };
+    assert_eq!(line(api, Session::Fresh), "wiggum api-agent --model m --provider=ollama");
+}
+
+#[test]
 fn configured_variables_replace_the_drivers() {
     let mut claude = spec(Family::Claude);
     claude.env = vec![("CLAUDE_CODE_MAX_RETRIES".to_owned(), "9".to_owned())];
@@ -130,6 +154,11 @@ fn families_are_found_by_their_names() {
     for family in Family::ALL {
         assert_eq!(Family::from_name(family.name()), Some(family));
         let driver = Family::driver(spec(family));
+        if family.is_built_in() {
+            // Which key is meant for it is up to its provider.
+            assert!(driver.secrets().is_empty(), "{family:?}");
+            continue;
+        }
         assert!(!driver.own_paths().is_empty() && !driver.secrets().is_empty(), "{family:?}");
     }
     assert_eq!(Family::from_name("nonesuch"), None);
@@ -151,4 +180,31 @@ fn a_login_is_known_by_its_variable_or_file() {
     let moved = |name: &str| (name == "CODEX_HOME").then(|| "/nowhere".to_owned());
     assert!(matches!(Family::Codex.login(&moved, home.path()), Login::NotLoggedIn(_)));
     assert_eq!(Family::Copilot.login(&none, home.path()), Login::Unknown);
+}
+
+#[test]
+fn agents_with_hooks_can_be_spoken_to() {
+    let start = |spec: AgentSpec| {
+        let assignment = Assignment {
+            prompt: "",
+            prompt_file: Path::new(""),
+            wiggum: Path::new("/opt/my wiggum"),
+            session: Session::Fresh,
+        };
+        let driver = Family::driver(spec);
+        let CommandText::Program { arguments, .. } = driver.invocation(&assignment).command else { panic!() };
+        (format!(" {}", arguments.join(" ")), driver.abilities().nudge)
+    };
+    let (line, heard) = start(spec(Family::Claude));
+    assert!(line.contains(CLAUDE_NUDGES) && heard, "{line}");
+    let (line, heard) = start(AgentSpec {
+        args: vec!["--settings".to_owned(), "mine.json".to_owned()],
+        ..spec(Family::Claude)
+    });
+    assert!(!line.contains("nudge") && !heard, "{line}");
+    // Without our sandbox, trusting our hook would be trusting those of the repository.
+    let (line, heard) = start(spec(Family::Codex));
+    assert!(!line.contains("hook") && !heard, "{line}");
+    let (line, heard) = start(AgentSpec { sandboxed: true, ..spec(Family::Codex) });
+    assert!(line.contains(CODEX_NUDGES) && heard, "{line}");
 }

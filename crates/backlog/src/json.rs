@@ -11,11 +11,11 @@ use std::ops::Range;
 /// Deeper nesting than any backlog needs; a bound keeps hostile files cheap.
 const MAX_DEPTH: usize = 512;
 
-pub(crate) const BOM: &str = "\u{feff}";
+pub const BOM: &str = "\u{feff}";
 
 /// A scanned text: its values in the order of their first byte, each knowing where the next one
 /// that is not inside it stands.
-pub(crate) struct Document<'t> {
+pub struct Document<'t> {
     text: &'t str,
     nodes: Vec<Node>,
 }
@@ -30,7 +30,7 @@ struct Node {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     Object,
     Array,
     String,
@@ -43,7 +43,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Object => "an object",
             Self::Array => "an array",
@@ -57,13 +57,13 @@ impl Kind {
 
 /// Why a text is not JSON, and at which byte.
 #[derive(Debug)]
-pub(crate) struct SyntaxError {
-    pub(crate) offset: usize,
-    pub(crate) message: String,
+pub struct SyntaxError {
+    pub offset: usize,
+    pub message: String,
 }
 
 impl<'t> Document<'t> {
-    pub(crate) fn scan(text: &'t str) -> Result<Self, SyntaxError> {
+    pub fn scan(text: &'t str) -> Result<Self, SyntaxError> {
         if u32::try_from(text.len()).is_err() {
             return Err(SyntaxError {
                 offset: 0,
@@ -77,14 +77,14 @@ impl<'t> Document<'t> {
         Ok(Self { text, nodes: scanner.nodes })
     }
 
-    pub(crate) fn root(&self) -> Value<'_> {
+    pub fn root(&self) -> Value<'_> {
         Value { text: self.text, nodes: &self.nodes, index: 0 }
     }
 }
 
 /// One value of a document.
 #[derive(Clone, Copy)]
-pub(crate) struct Value<'d> {
+pub struct Value<'d> {
     text: &'d str,
     nodes: &'d [Node],
     index: u32,
@@ -92,9 +92,9 @@ pub(crate) struct Value<'d> {
 
 /// One `"key": value` of an object.
 #[derive(Clone, Copy)]
-pub(crate) struct Member<'d> {
-    pub(crate) key: Value<'d>,
-    pub(crate) value: Value<'d>,
+pub struct Member<'d> {
+    pub key: Value<'d>,
+    pub value: Value<'d>,
 }
 
 impl<'d> Value<'d> {
@@ -102,31 +102,31 @@ impl<'d> Value<'d> {
         self.nodes[self.index as usize]
     }
 
-    pub(crate) fn kind(self) -> Kind {
+    pub fn kind(self) -> Kind {
         self.node().kind
     }
 
-    pub(crate) fn start(self) -> usize {
+    pub fn start(self) -> usize {
         self.node().start as usize
     }
 
-    pub(crate) fn end(self) -> usize {
+    pub fn end(self) -> usize {
         self.node().end as usize
     }
 
-    pub(crate) fn span(self) -> Range<usize> {
+    pub fn span(self) -> Range<usize> {
         self.start()..self.end()
     }
 
-    pub(crate) fn raw(self) -> &'d str {
+    pub fn raw(self) -> &'d str {
         &self.text[self.span()]
     }
 
-    pub(crate) fn is_null(self) -> bool {
+    pub fn is_null(self) -> bool {
         self.kind() == Kind::Null
     }
 
-    pub(crate) fn as_str(self) -> Option<Cow<'d, str>> {
+    pub fn as_str(self) -> Option<Cow<'d, str>> {
         let node = self.node();
         let inside = || &self.text[node.start as usize + 1..node.end as usize - 1];
         match node.kind {
@@ -136,7 +136,7 @@ impl<'d> Value<'d> {
         }
     }
 
-    pub(crate) fn as_bool(self) -> Option<bool> {
+    pub fn as_bool(self) -> Option<bool> {
         match self.kind() {
             Kind::True => Some(true),
             Kind::False => Some(false),
@@ -147,7 +147,7 @@ impl<'d> Value<'d> {
     }
 
     /// A whole number, however it is spelled (`2`, `2.0`, `2e0`).
-    pub(crate) fn as_integer(self) -> Option<i64> {
+    pub fn as_integer(self) -> Option<i64> {
         if self.kind() != Kind::Number {
             return None;
         }
@@ -162,7 +162,7 @@ impl<'d> Value<'d> {
     }
 
     /// The members of an object; none for any other value.
-    pub(crate) fn members(self) -> impl Iterator<Item = Member<'d>> {
+    pub fn members(self) -> impl Iterator<Item = Member<'d>> {
         let mut children = self.children(self.kind() == Kind::Object);
         std::iter::from_fn(move || {
             let key = children.next()?;
@@ -171,12 +171,12 @@ impl<'d> Value<'d> {
     }
 
     /// The items of an array; none for any other value.
-    pub(crate) fn items(self) -> impl Iterator<Item = Self> {
+    pub fn items(self) -> impl Iterator<Item = Self> {
         self.children(self.kind() == Kind::Array)
     }
 
     /// The first member of this name.
-    pub(crate) fn get(self, key: &str) -> Option<Self> {
+    pub fn get(self, key: &str) -> Option<Self> {
         self.members().find(|member| member.key.as_str().is_some_and(|name| name == key)).map(|m| m.value)
     }
 
@@ -192,7 +192,7 @@ impl<'d> Value<'d> {
 }
 
 /// A string as JSON writes it, quotes included.
-pub(crate) fn quote(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {
@@ -498,7 +498,7 @@ impl Scanner<'_> {
 }
 
 /// Line of a byte, counted from 1.
-pub(crate) fn line_at(bytes: &[u8], offset: usize) -> usize {
+pub fn line_at(bytes: &[u8], offset: usize) -> usize {
     1 + bytes[..offset.min(bytes.len())].iter().filter(|&&b| b == b'\n').count()
 }
 

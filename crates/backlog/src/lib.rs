@@ -17,7 +17,7 @@ use wiggum_core::task::{FileStatus, Selection, Task};
 mod edit;
 mod fields;
 mod graph;
-mod json;
+pub mod json;
 mod markdown;
 mod prd;
 mod problem;

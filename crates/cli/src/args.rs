@@ -51,6 +51,9 @@ pub(crate) enum Command {
     Skip(TaskArgs),
     /// Try a task again, with its attempts counted anew
     Retry(TaskArgs),
+    /// Say something to the agent at work; what cannot reach it is guidance for its next attempt
+    #[command(after_help = "Example:\n  wiggum nudge \"the tests are slow: run only those of this crate\"")]
+    Nudge(NudgeArgs),
     /// The questions that wait for a person
     Inbox(InboxArgs),
     /// Answer a question of the inbox
@@ -71,6 +74,20 @@ pub(crate) enum Command {
     /// Read and edit the backlog file, safely beside a running loop
     #[command(subcommand)]
     Task(TaskCommand),
+    /// Connect an agent's own sessions: `/ralph-loop` and the hooks behind it
+    Install(InstallArgs),
+    /// Take out of an agent what `wiggum install` put in
+    Uninstall(InstallArgs),
+    /// Loops inside an agent's own session: start, cancel, look
+    #[command(subcommand)]
+    Session(SessionCommand),
+    /// Answer a hook of an agent: its question on standard input, the answer on standard output
+    ///
+    /// `wiggum install` connects these. A session is let go whenever anything is wrong on our side.
+    Hook {
+        /// stop, user-prompt-submit, session-end or nudge
+        event: std::ffi::OsString,
+    },
     /// Print a completion script for your shell
     Completions { shell: clap_complete::Shell },
     /// Print the manual page
@@ -78,6 +95,9 @@ pub(crate) enum Command {
     /// Play a scenario as an agent would (what `[agent] scenario` starts)
     #[command(hide = true)]
     ScriptedAgent { scenario: PathBuf },
+    /// Work on the task of standard input with a model's API (what the agent `api` starts)
+    #[command(hide = true, name = wiggum_agents::api::COMMAND)]
+    ApiAgent(ApiAgentArgs),
     /// Print reference documents that are generated from the program itself
     #[command(hide = true)]
     Reference { what: Reference },
@@ -97,8 +117,8 @@ prints is its message. It claims the task with `<promise>DONE</promise>` on a li
 pub(crate) struct RunArgs {
     /// The backlog: PRD.json, tasks.json, fix_plan.md or other checkbox Markdown [default: found]
     pub(crate) backlog: Option<PathBuf>,
-    /// The agent that does the work: claude, codex, gemini, copilot, opencode, aider, amp, or one of
-    /// wiggum.toml (`wiggum agents` tells what is there)
+    /// The agent that does the work: claude, codex, gemini, copilot, opencode, aider, amp, api (built
+    /// in, over a model's API), or one of wiggum.toml (`wiggum agents` tells what is there)
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
     /// Any other command as agent
@@ -107,6 +127,12 @@ pub(crate) struct RunArgs {
     /// The model that the agent should use
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
+    /// Whose models the built-in agent asks: openai, anthropic, github-models, copilot, ollama
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+    /// Where it asks, if not at the provider's usual address
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
     /// Who takes over while the agent cannot work; repeat for more
     #[arg(long, value_name = "NAME")]
     pub(crate) fallback: Vec<String>,
@@ -188,6 +214,32 @@ fn faster(text: &str) -> Result<f64, String> {
     if speed.is_finite() && speed > 0.0 { Ok(speed) } else { Err("it has to be above 0".to_owned()) }
 }
 
+/// As [`crate::api::arguments`] writes them.
+#[derive(Debug, Args)]
+pub(crate) struct ApiAgentArgs {
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+    #[arg(long)]
+    pub(crate) provider: Option<String>,
+    #[arg(long)]
+    pub(crate) base_url: Option<String>,
+    #[arg(long)]
+    pub(crate) key_env: Option<String>,
+    #[arg(long)]
+    pub(crate) context_window: Option<u32>,
+    #[arg(long)]
+    pub(crate) max_turns: Option<u32>,
+    /// As in input=3
+    #[arg(long)]
+    pub(crate) price: Vec<String>,
+    /// A new session with this id
+    #[arg(long)]
+    pub(crate) session: Option<String>,
+    /// The session to go on with
+    #[arg(long, conflicts_with = "session")]
+    pub(crate) resume: Option<String>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// Work in this directory and keep it (it must not exist yet)
@@ -252,6 +304,14 @@ pub(crate) struct TaskArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct InboxArgs {
+    #[command(flatten)]
+    pub(crate) of: LoopArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NudgeArgs {
+    /// What to say
+    pub(crate) text: String,
     #[command(flatten)]
     pub(crate) of: LoopArgs,
 }
@@ -368,6 +428,86 @@ pub(crate) enum StatusWord {
     Done,
     Failed,
     Skipped,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InstallArgs {
+    #[arg(value_enum, value_name = "AGENT")]
+    pub(crate) host: HostWord,
+    /// For all your projects
+    #[arg(long, conflicts_with = "project")]
+    pub(crate) user: bool,
+    /// For this repository (the default)
+    #[arg(long)]
+    pub(crate) project: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HostWord {
+    Claude,
+    Codex,
+}
+
+impl HostWord {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionCommand {
+    /// Begin a loop in a session, as `/ralph-loop` does
+    Start(Box<SessionStart>),
+    /// End the loop of a session, as `/cancel-ralph` does
+    Cancel(SessionWhich),
+    /// The loops in sessions of this repository
+    Status(OutputArgs),
+}
+
+/// Which session is meant.
+#[derive(Debug, Args, Clone, Default)]
+pub(crate) struct SessionWhich {
+    /// The session's id [default: the session that calls this]
+    #[arg(long = "session", value_name = "ID", env = "CLAUDE_CODE_SESSION_ID", hide_env_values = true)]
+    pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionStart {
+    #[command(flatten)]
+    pub(crate) which: SessionWhich,
+    /// The task; the agent is given it again until it is done
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prompt: String,
+    /// Let the agent stop after this many iterations; 0 means no limit
+    #[arg(long, value_name = "N", default_value_t = crate::session::MAX_ITERATIONS)]
+    pub(crate) max_iterations: u32,
+    /// What the agent must say between <promise> and </promise> [default: DONE]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) completion_promise: Option<String>,
+    /// A command that must succeed before the task counts as done; may be given several times
+    /// [default: those of the configuration]
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) verify: Vec<String>,
+    /// A Markdown file in which every box must be ticked before the task counts as done
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plan: Option<String>,
+    /// Stop after this many iterations in which nothing in the repository changed; 0 means never
+    #[arg(long, value_name = "N", default_value_t = crate::session::NO_PROGRESS)]
+    pub(crate) no_progress: u32,
+    /// Stop when the same error came this often in a row; 0 means never
+    #[arg(long, value_name = "N", default_value_t = crate::session::SAME_ERROR)]
+    pub(crate) same_error: u32,
+    /// Take an agent at its word that says twice in a row it is ready, if the checks pass
+    #[arg(long)]
+    pub(crate) complete_without_claim: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

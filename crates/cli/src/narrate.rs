@@ -5,9 +5,9 @@
 use std::io::Write;
 
 use jiff::Timestamp;
-use wiggum_agents::AgentEvent;
+use wiggum_agents::{AgentEvent, Family};
 use wiggum_core::decide::{Waiting, why};
-use wiggum_core::event::{EndReason, Envelope, Event, Evidence, Flag, FlagKind, Question, Verdict};
+use wiggum_core::event::{EndReason, Envelope, Event, Evidence, Flag, FlagKind, Question, Trouble, Verdict};
 use wiggum_core::ids::{QuestionId, TaskId};
 use wiggum_core::policy::Millis;
 use wiggum_core::state::Loop;
@@ -15,6 +15,7 @@ use wiggum_core::tasks::TaskState;
 use wiggum_engine::Observer;
 
 use crate::ask::{KEYS, Terminal};
+use crate::commands::describe::describe;
 use crate::term::{self, Style, harmless};
 
 /// How many lines of a failed check's output are shown at once; `wiggum show` has all of it.
@@ -111,7 +112,7 @@ impl Narrator {
         }
         let checks = state.policy.checks.verify.join("  ·  ");
         let checks = if checks.is_empty() {
-            "none: what the agent claims is marked unverified (see --verify)".to_owned()
+            "those of the tasks; tasks without any are marked unverified (see --verify)".to_owned()
         } else {
             checks
         };
@@ -186,7 +187,7 @@ impl Narrator {
                 self.line(&format!("  {} {}", style.red("✗"), first_lines(&failure.message, 3)));
             }
             Verdict::Unavailable { trouble, message } => {
-                let text = format!("the agent cannot work: {trouble} ({})", first_lines(message, 1));
+                let text = format!("the agent cannot work: {}", trouble.with(&first_lines(message, 1)));
                 self.line(&format!("  {} {text}", style.yellow("·")));
             }
             Verdict::Asked => {}
@@ -296,6 +297,9 @@ impl Narrator {
             format!("{} ({})", harmless(detail), reason.name())
         };
         self.line(&style.dim(&format!("  {detail}")));
+        for hint in who_cannot_work(state) {
+            self.line(&format!("  {} {hint}", style.cyan("hint:")));
+        }
         self.progress(state);
         if counts.unverified > 0 {
             self.line(&style.yellow(&format!(
@@ -380,6 +384,10 @@ impl Observer for Narrator {
             }
             Event::StatusSet { task, status, by } => {
                 self.line(&format!("  · {task} set to {} by {}", status.name(), harmless(by)));
+            }
+            Event::Nudged { .. } => {
+                let text = format!("  » {}", harmless(&describe(&envelope.event)));
+                self.line(&self.style.cyan(&text));
             }
             Event::StatusPutBack { task, found, restored } => {
                 let text = format!(
@@ -472,6 +480,25 @@ impl Observer for Narrator {
             }
         }
     }
+}
+
+/// What a person can do about agents that will not come back by themselves.
+fn who_cannot_work(state: &Loop) -> Vec<String> {
+    let now = state.last_at.unwrap_or_default();
+    let order = state.policy.agents.order.iter();
+    order
+        .filter_map(|agent| {
+            let why = state.agents.unavailable(agent, now)?;
+            match why.trouble {
+                Trouble::Authentication => {
+                    let login = Family::from_name(agent).map_or("log in to it", Family::login_hint);
+                    Some(format!("{agent}: {login}; then `wiggum run` goes on"))
+                }
+                Trouble::Missing => Some(format!("{agent}: install it; `wiggum agents` tells what is there")),
+                _ => None,
+            }
+        })
+        .collect()
 }
 
 /// What a reason for ending means, in words.

@@ -6,6 +6,7 @@ use wiggum_agents::{AgentSpec, CommandAgent, Driver, Family, ScriptedAgent};
 use wiggum_core::policy;
 use wiggum_engine::Agent;
 
+use crate::api;
 use crate::commands::resolvable;
 use crate::config::{Config, NamedAgent};
 use crate::failure::Failure;
@@ -40,6 +41,9 @@ pub(crate) fn team(workspace: &Path, config: &Config, sandboxed: bool) -> Result
         if agents.iter().all(|agent| agent.name != *name) {
             return Err(unknown(config, name));
         }
+        if family(config, name).is_some_and(Family::is_built_in) {
+            api::check(&describe(config, name, *name == first))?;
+        }
     }
     if rules.order.len() == 1 {
         present(workspace, config, &first)?;
@@ -73,6 +77,7 @@ pub(crate) fn describe(config: &Config, name: &str, is_first: bool) -> NamedAgen
         agent.model = config.agent.model.clone().or(agent.model);
         agent.args.extend(config.agent.args.iter().cloned());
         agent.env.extend(config.agent.env.clone());
+        agent.api = config.agent.api.clone().or(agent.api);
     }
     agent.pass_env.extend(config.agent.pass_env.iter().cloned());
     agent
@@ -101,7 +106,11 @@ fn unnamed(workspace: &Path, config: &Config) -> Result<Agent, Failure> {
     })
 }
 
-fn named(config: &Config, name: &str, described: NamedAgent, sandboxed: bool) -> Result<Agent, Failure> {
+fn named(config: &Config, name: &str, mut described: NamedAgent, sandboxed: bool) -> Result<Agent, Failure> {
+    if family(config, name).is_some_and(Family::is_built_in) {
+        described.args.splice(0..0, api::arguments(&described.api));
+        described.pass_env.extend(api::key_variables(&described.api));
+    }
     let env: Vec<(String, String)> = described.env.into_iter().collect();
     let driver: Box<dyn Driver> = match (&described.command, family(config, name)) {
         (Some(line), _) => Box::new(CommandAgent { line: line.clone(), prompt_via: described.prompt_via }),
@@ -132,6 +141,9 @@ pub(crate) fn family(config: &Config, name: &str) -> Option<Family> {
 /// A missing program is said before anything runs, unless somebody else can take over.
 fn present(workspace: &Path, config: &Config, name: &str) -> Result<(), Failure> {
     let Some(family) = family(config, name) else { return Ok(()) };
+    if family.is_built_in() {
+        return api::check_key(&describe(config, name, true));
+    }
     let own = config.agents.get(name).and_then(|agent| agent.program.clone());
     let program = own.unwrap_or_else(|| family.program().to_owned());
     wiggum_workspace::process::CommandLine::new(program.clone(), Vec::<String>::new())

@@ -231,3 +231,20 @@ fn a_retry_reopens_a_failed_task() {
 fn answer(sandbox: &Sandbox, answer: Answer) {
     sandbox.ask(&Request::Answer { question: QuestionId(1), answer });
 }
+
+#[test]
+fn a_nudge_that_cannot_be_heard_is_guidance_for_the_next_attempt() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.make_pipe("ready");
+    sandbox.make_pipe("go");
+    let agent =
+        "keep_prompt; if [ $WIGGUM_ATTEMPT = 1 ]; then ready; wait_for_go; else echo x > x; claim; fi";
+    let started = sandbox.start(agent, &["--verify", "true"]);
+    sandbox.wait_ready();
+    sandbox.ask(&Request::Nudge { text: "mind the gap".to_owned() });
+    sandbox.wait_for(|event| matches!(event, Event::Nudged { delivered: false, .. }));
+    sandbox.go();
+    started.finish().exits(0).says("mind the gap");
+    assert!(!sandbox.prompt("A", 1).contains("mind the gap"));
+    assert!(sandbox.prompt("A", 2).contains("mind the gap"));
+}

@@ -56,6 +56,12 @@ pub enum Pick<'a> {
 }
 
 impl Trouble {
+    /// Together with what the agent said of it, if that says more.
+    pub fn with(&self, message: &str) -> String {
+        let trouble = self.to_string();
+        if message.is_empty() || message == trouble { trouble } else { format!("{trouble}: {message}") }
+    }
+
     /// Does this say that the agent cannot work, whatever the task?
     pub fn makes_unavailable(&self) -> bool {
         match self {
@@ -167,9 +173,6 @@ fn backoff(rules: &Rules, faults: u32, iteration: Iteration) -> u64 {
 
 impl std::fmt::Display for Unavailable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.message.as_str() {
-            "" => write!(f, "{}", self.trouble),
-            message => write!(f, "{}: {message}", self.trouble),
-        }
+        f.write_str(&self.trouble.with(&self.message))
     }
 }

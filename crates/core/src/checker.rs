@@ -86,6 +86,7 @@ fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<String> {
             let fits = open.is_some_and(|open| open.iteration == *iteration && open.attempt == *attempt);
             (!fits).then(|| format!("iteration {iteration} is not under way"))
         }
+        Event::Nudged { iteration, attempt, .. } => check_fence(before, *iteration, *attempt, Stage::Agent),
         Event::QuestionAnswered { id, .. } => {
             (!before.questions.contains_key(id)).then(|| format!("{id} is not open"))
         }

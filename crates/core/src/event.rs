@@ -239,6 +239,14 @@ pub enum Event {
         answer: Answer,
         by: String,
     },
+    /// Somebody spoke to the agent at work. What did not reach it is guidance for the next attempt.
+    Nudged {
+        iteration: Iteration,
+        attempt: Attempt,
+        text: String,
+        by: String,
+        delivered: bool,
+    },
     Paused {
         by: String,
     },
@@ -659,10 +667,24 @@ pub enum Request {
     Pause,
     Resume,
     Stop,
-    Skip { task: TaskId },
-    Retry { task: TaskId },
-    Answer { question: QuestionId, answer: Answer },
-    SetStatus { task: TaskId, status: FileStatus },
+    /// Words for the agent that works now.
+    Nudge {
+        text: String,
+    },
+    Skip {
+        task: TaskId,
+    },
+    Retry {
+        task: TaskId,
+    },
+    Answer {
+        question: QuestionId,
+        answer: Answer,
+    },
+    SetStatus {
+        task: TaskId,
+        status: FileStatus,
+    },
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]

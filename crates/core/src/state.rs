@@ -254,6 +254,10 @@ impl Loop {
                     if facts.session.is_some() {
                         open.session.clone_from(&facts.session);
                     }
+                    if facts.trouble == Some(Trouble::ContextFull) {
+                        // Going on with it would only fail again.
+                        open.session = None;
+                    }
                     open.exit = Some(*exit);
                     open.note_flags(flags);
                 }
@@ -320,6 +324,13 @@ impl Loop {
             Event::StatusPutBack { .. } | Event::Noticed { .. } => {}
             Event::QuestionRaised { id, task, question } => self.raise(*id, task, question, at),
             Event::QuestionAnswered { id, answer, .. } => self.answer(*id, answer, at),
+            Event::Nudged { text, delivered, .. } => {
+                if let Some(open) = self.open.as_ref().filter(|_| !delivered)
+                    && let Some(slot) = self.tasks.slot(&open.task)
+                {
+                    self.tasks.entries[slot].guidance.push(text.clone());
+                }
+            }
             Event::Paused { .. } => self.paused = true,
             Event::Resumed { .. } => self.paused = false,
             Event::StopRequested { by } => self.run.stop_requested = Some(by.clone()),

@@ -49,7 +49,11 @@ fn fails_with(world: &mut World, trouble: Trouble) {
         message: BlobRef::default(),
         duration: Millis(1000),
         usage: None,
-        facts: Box::new(AgentFacts { trouble: Some(trouble), ..AgentFacts::default() }),
+        facts: Box::new(AgentFacts {
+            trouble: Some(trouble),
+            session: Some("s".to_owned()),
+            ..AgentFacts::default()
+        }),
         claim: None,
         questions: Vec::new(),
         error: Some(Failure { message: text.clone(), signature: text }),
@@ -171,4 +175,18 @@ fn a_lost_session_is_started_anew_at_once() {
     fails_with(&mut world, Trouble::SessionLost);
     assert_eq!(next_agent(&mut world).as_deref(), Some("one"));
     assert_eq!(world.state.agents.session(&world.policy.agents, "one"), None);
+}
+
+#[test]
+fn a_session_is_gone_on_with_unless_its_context_is_full() {
+    for (trouble, session) in [(Trouble::Other, Some("s")), (Trouble::ContextFull, None)] {
+        let mut world = World::new(1, Mood::Diligent);
+        world.policy.agents.order = vec!["one".to_owned()];
+        world.policy.agents.continue_sessions = true;
+        world.start(&["A"]);
+        next_agent(&mut world);
+        fails_with(&mut world, trouble);
+        next_agent(&mut world);
+        assert_eq!(world.state.agents.session(&world.policy.agents, "one"), session);
+    }
 }

@@ -1,5 +1,6 @@
 //! The agents a loop may use: what they are given, and when they are given up.
 
+use std::mem::discriminant;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -157,9 +158,27 @@ impl Engine<'_> {
 
 /// What counts of an agent that was given up: why, and not how it took it.
 pub(crate) fn given_up(finished: &Finished, trouble: Trouble) -> Finished {
-    let message = match &finished.problem {
-        Some(problem) if problem.trouble == trouble => problem.message.clone(),
-        Some(_) | None => trouble.to_string(),
+    let problem = match &finished.problem {
+        // In its own words, and with the end of a limit, which only they may tell.
+        Some(problem) if discriminant(&problem.trouble) == discriminant(&trouble) => problem.clone(),
+        Some(_) | None => Problem { message: trouble.to_string(), trouble },
     };
-    Finished { problem: Some(Problem { trouble, message }), ..finished.clone() }
+    Finished { problem: Some(problem), ..finished.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_that_is_given_up_may_still_say_when_its_limit_ends() {
+        let resets_at = Some(jiff::Timestamp::UNIX_EPOCH);
+        let told =
+            Problem { trouble: Trouble::UsageLimit { resets_at }, message: "come back later".to_owned() };
+        let finished = Finished { problem: Some(told.clone()), ..Finished::default() };
+        let limit = Trouble::UsageLimit { resets_at: None };
+        assert_eq!(given_up(&finished, limit).problem, Some(told));
+        let silent = given_up(&finished, Trouble::Silent).problem.map(|problem| problem.trouble);
+        assert_eq!(silent, Some(Trouble::Silent));
+    }
 }

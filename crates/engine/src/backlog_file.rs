@@ -12,7 +12,7 @@ use wiggum_core::event::Event;
 use wiggum_core::ids::TaskId;
 use wiggum_core::state::Loop;
 use wiggum_core::task::{FileStatus, Task};
-use wiggum_workspace::paths::{FileLock, remove_temporary, write_atomic};
+use wiggum_workspace::paths::{FileLock, remove_temporary, write_atomic_after};
 
 #[derive(Debug, thiserror::Error)]
 pub enum BacklogError {
@@ -107,16 +107,29 @@ impl BacklogFile {
         &mut self,
         change: impl FnOnce(&mut Backlog) -> Result<T, EditError>,
     ) -> Result<T, BacklogError> {
+        self.edit_after(change, || true)
+    }
+
+    /// As [`BacklogFile::edit`]; `before` is done before the change can be seen, and says whether it
+    /// may be. Where the file cannot be read or the change is refused, it is not done at all.
+    pub(crate) fn edit_after<T>(
+        &mut self,
+        change: impl FnOnce(&mut Backlog) -> Result<T, EditError>,
+        before: impl FnOnce() -> bool,
+    ) -> Result<T, BacklogError> {
         let _lock = self.lock()?;
         self.refresh()?;
         let Some(mut backlog) = self.backlog.take() else {
             return Err(self.cannot_read(io::ErrorKind::NotFound.into()));
         };
-        let before = backlog.text().to_owned();
+        let old = backlog.text().to_owned();
         let result = change(&mut backlog);
         let written = match &result {
-            Ok(_) if backlog.text() != before => self.write(backlog.text()),
-            Ok(_) => Ok(()),
+            Ok(_) if backlog.text() != old => self.write(backlog.text(), before),
+            Ok(_) => {
+                before();
+                Ok(())
+            }
             // A refused edit may have left the copy in memory half done; read it again next time.
             Err(_) => {
                 self.stamp = None;
@@ -136,7 +149,7 @@ impl BacklogFile {
             fs::remove_dir_all(&self.path)
                 .map_err(|source| BacklogError::Write { path: self.path.clone(), source })?;
         }
-        self.write(good.text())?;
+        self.write(good.text(), || true)?;
         self.backlog = Some(good);
         Ok(found)
     }
@@ -147,8 +160,8 @@ impl BacklogFile {
         remove_temporary(&self.path).map_err(|source| BacklogError::Write { path: self.path.clone(), source })
     }
 
-    fn write(&mut self, text: &str) -> Result<(), BacklogError> {
-        write_atomic(&self.path, text.as_bytes())
+    fn write(&mut self, text: &str, before: impl FnOnce() -> bool) -> Result<(), BacklogError> {
+        write_atomic_after(&self.path, text.as_bytes(), before)
             .map_err(|source| BacklogError::Write { path: self.path.clone(), source })?;
         self.stamp = Some(self.look()?);
         Ok(())

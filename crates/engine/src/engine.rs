@@ -30,6 +30,7 @@ use crate::backlog_file::{BacklogError, BacklogFile, Refresh, difference};
 use crate::clock::Clock;
 use crate::error::EngineError;
 use crate::journal::Journal;
+use crate::nudge::Nudges;
 use crate::requests;
 use crate::sandbox::Sandbox;
 use crate::state_dir::StateDir;
@@ -184,6 +185,7 @@ pub(crate) struct RunningAgent {
     pub(crate) prompt: String,
     pub(crate) stopping: Option<StopWhy>,
     pub(crate) quiet: Quiet,
+    pub(crate) nudges: Nudges,
     /// What the agent was ended for that it would not have said itself.
     pub(crate) given_up: Option<Trouble>,
 }
@@ -327,6 +329,7 @@ impl<'a> Engine<'a> {
                 return Ok(outcome);
             }
             if self.woken.swap(false, Ordering::AcqRel) {
+                self.note_delivered();
                 self.take_requests()?;
             }
             if self.journal.state.open.is_none() {
@@ -535,6 +538,7 @@ impl<'a> Engine<'a> {
                 self.skip_after_stop = Some((task, by.to_owned()));
                 self.stop_agent(StopWhy::Asked)?;
             }
+            requests::Translated::Nudge(text) => self.nudge(text, by),
         }
         Ok(())
     }
@@ -601,14 +605,16 @@ impl<'a> Engine<'a> {
     pub(crate) fn flush(&mut self) -> Result<(), EngineError> {
         let now = self.clock.now();
         let envelopes = self.journal.flush(now)?;
-        if envelopes.is_empty() {
-            return Ok(());
-        }
-        for envelope in &envelopes {
+        self.show(&envelopes);
+        Ok(())
+    }
+
+    /// Tells what is durable now.
+    pub(crate) fn show(&mut self, envelopes: &[Envelope]) {
+        for envelope in envelopes {
             self.observer.event(envelope, &self.journal.state);
         }
-        self.status.stale = true;
-        Ok(())
+        self.status.stale |= !envelopes.is_empty();
     }
 
     fn show_waiting(&mut self, plan: &Plan) {

@@ -31,6 +31,7 @@ use crate::backlog_file::{BacklogError, difference};
 use crate::clock::Clock;
 use crate::engine::{Engine, Input, RunningAgent, Tap};
 use crate::error::{EngineError, chain};
+use crate::nudge;
 use crate::status;
 
 impl Engine<'_> {
@@ -145,6 +146,7 @@ impl Engine<'_> {
         launch.env = self.environment(iteration, task, attempt);
         let added = invocation.env.iter().chain(&agent.env);
         launch.env.extend(added.map(|(name, value)| (name.into(), value.into())));
+        launch.env.push((nudge::VARIABLE.into(), self.dir.nudges(id).prefix().into()));
         launch.env_remove = agent.withheld().into_iter().map(Into::into).collect();
         launch.marker = Some(("WIGGUM_LOOP_ID".to_owned(), id.to_string()));
         launch.confinement = self.confinement(agent);
@@ -164,8 +166,14 @@ impl Engine<'_> {
             tap.agent_started(iteration, attempt, task, &agent.name);
         }
         let process = process::launch(launch, sink)?;
-        self.agent =
-            Some(RunningAgent { process, prompt: prompt.to_owned(), stopping: None, quiet, given_up: None });
+        self.agent = Some(RunningAgent {
+            process,
+            prompt: prompt.to_owned(),
+            stopping: None,
+            quiet,
+            nudges: self.dir.nudges(id),
+            given_up: None,
+        });
         Ok(())
     }
 
@@ -188,6 +196,7 @@ impl Engine<'_> {
     }
 
     pub(crate) fn agent_ended(&mut self, ended: Ended, finished: &Finished) -> Result<(), EngineError> {
+        self.close_nudges();
         let (prompt, stopping, given_up) = match self.agent.take() {
             Some(agent) => (agent.prompt, agent.stopping, agent.given_up),
             None => Default::default(),

@@ -21,7 +21,6 @@ pub(crate) const ITERATION_TRAILER: &str = "Wiggum-Iteration";
 impl Engine<'_> {
     /// Writes the completion to the backlog and commits it together with the tree that was checked.
     pub(crate) fn land(&mut self, iteration: Iteration, attempt: Attempt) -> Result<(), EngineError> {
-        self.flush()?;
         crash::point("before landing");
         let Some(open) = self.journal.state.open.clone() else { return Ok(()) };
         let Stage::Landing { verified } = open.stage else { return Ok(()) };
@@ -33,14 +32,25 @@ impl Engine<'_> {
             self.record(Event::CommitRefused { iteration, attempt, output });
             return Ok(());
         }
-        match self.backlog.edit(|backlog| backlog.set_status(open.task.as_str(), FileStatus::Done)) {
+        // The verdict is durable before the first thing that follows from it can be seen.
+        let mut recorded = Ok(Vec::new());
+        let (journal, now) = (&mut self.journal, self.clock.now());
+        let edited = self.backlog.edit_after(
+            |backlog| backlog.set_status(open.task.as_str(), FileStatus::Done),
+            || {
+                recorded = journal.flush(now);
+                recorded.is_ok()
+            },
+        );
+        self.show(&recorded?);
+        match edited {
             Ok(()) => self.record(Event::StatusWritten { task: open.task.clone(), status: FileStatus::Done }),
             Err(error @ (BacklogError::Read { .. } | BacklogError::Problems(_))) => {
                 self.record(Event::BacklogBroken { message: chain(&error) });
                 return Ok(());
             }
             // The task is gone from the file: what was done still counts.
-            Err(BacklogError::Edit(_)) => {}
+            Err(BacklogError::Edit(_)) => self.flush()?,
             Err(error) => return Err(error.into()),
         }
         crash::point("backlog written");

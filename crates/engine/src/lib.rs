@@ -13,6 +13,7 @@ pub mod error;
 mod iteration;
 mod journal;
 mod land;
+pub mod nudge;
 mod recover;
 mod requests;
 mod sandbox;

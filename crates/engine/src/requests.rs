@@ -2,19 +2,21 @@
 
 use wiggum_core::event::{Answer, Event, Request};
 use wiggum_core::ids::TaskId;
-use wiggum_core::state::Loop;
+use wiggum_core::state::{Loop, Stage};
 use wiggum_core::tasks::TaskState;
 
 pub(crate) enum Translated {
     Events(Vec<Event>),
     /// The task is being worked on: its agent has to be stopped first.
     SkipRunning(TaskId),
+    /// Words for the agent at work.
+    Nudge(String),
 }
 
 /// Does a request mean the engine that runs now, rather than the loop?
 pub(crate) fn is_about_the_engine(request: &Request) -> bool {
     match request {
-        Request::Pause | Request::Resume | Request::Stop => true,
+        Request::Pause | Request::Resume | Request::Stop | Request::Nudge { .. } => true,
         Request::Skip { .. } | Request::Retry { .. } | Request::Answer { .. } | Request::SetStatus { .. } => {
             false
         }
@@ -33,6 +35,10 @@ pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated
         Request::Resume if state.paused => one(Event::Resumed { by }),
         Request::Resume => Translated::Events(Vec::new()),
         Request::Stop => one(Event::StopRequested { by }),
+        Request::Nudge { text } => match &state.open {
+            Some(open) if open.stage == Stage::Agent => Translated::Nudge(text.clone()),
+            Some(_) | None => notice(None, "nobody heard the nudge: no agent is at work".to_owned()),
+        },
         Request::Skip { task } => match state.task(task).map(|entry| &entry.state) {
             None => notice(None, format!("cannot skip {task}: there is no such task")),
             Some(TaskState::Done { .. }) => notice(Some(task), format!("{task} is done already")),

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use wiggum_core::ids::LoopId;
 
+use crate::nudge::Nudges;
+
 #[derive(Clone, Debug)]
 pub struct StateDir {
     root: PathBuf,
@@ -40,6 +42,12 @@ impl StateDir {
 
     pub fn wake_file(&self, id: LoopId) -> PathBuf {
         self.wake_dir().join(id.to_string())
+    }
+
+    /// Where the words lie that an agent should hear. They lie where the engine is woken when they are
+    /// taken.
+    pub fn nudges(&self, id: LoopId) -> Nudges {
+        Nudges::new(self.wake_dir(), id)
     }
 
     /// Held by whoever writes the backlog file.

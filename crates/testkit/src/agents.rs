@@ -161,6 +161,8 @@ fn gemini(home: &Path, base_url: &str) -> io::Result<Vec<(String, String)>> {
         pair("GEMINI_API_KEY", "not-a-secret"),
         pair("GOOGLE_GEMINI_BASE_URL", base_url),
         pair("GEMINI_CLI_TRUST_WORKSPACE", "true"),
+        // Otherwise it asks another model which one to take.
+        pair("GEMINI_MODEL", "gemini-2.5-pro"),
     ])
 }
 

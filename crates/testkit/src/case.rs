@@ -32,7 +32,8 @@ pub struct Case {
     pub agent: Agent,
     pub name: &'static str,
     pub(crate) scenario: Scenario,
-    pub(crate) arguments: Vec<String>,
+    /// What the agent is started with.
+    pub arguments: Vec<String>,
     /// Runs to its end before, unrecorded.
     pub(crate) earlier: Option<Vec<String>>,
     /// Added to the environment, or taken away from it.
@@ -82,7 +83,7 @@ impl Case {
         }
     }
 
-    pub(crate) fn arguments(mut self, arguments: &[&str]) -> Self {
+    pub(crate) fn with_arguments(mut self, arguments: &[&str]) -> Self {
         self.arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
         self
     }

@@ -55,12 +55,14 @@ fn gemini_speaks_as_recorded() {
 }
 
 #[test]
-fn every_transcript_belongs_to_a_case_and_names_no_machine() {
+fn every_case_has_a_transcript_and_none_names_a_machine() {
     for agent in Agent::ALL {
         let known: BTreeSet<_> = cases::of(agent).iter().map(Case::path).collect();
         let directory = known.first().and_then(|path| path.parent()).map(Path::to_owned).unwrap();
         let found: BTreeSet<_> = directory.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
-        assert_eq!(found, known, "rewrite them: cargo run -p wiggum-testkit --example record");
+        // Others were made by hand, of what no case brings about.
+        let lost: Vec<_> = known.difference(&found).collect();
+        assert!(lost.is_empty(), "cargo run -p wiggum-testkit --example record: {lost:#?}");
         for path in found {
             let transcript = Transcript::read(&path).unwrap();
             assert_eq!(transcript.head.agent, agent.name());

@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 
 use thiserror::Error;
 
@@ -45,7 +46,7 @@ pub fn inside(root: &Path, relative: &str) -> Result<PathBuf, Escape> {
 const MAX_LINKS: u32 = 40;
 
 /// Where a path really is, also when its end does not exist yet or is a link to nothing.
-fn real(path: &Path) -> Result<PathBuf, Escape> {
+pub fn real(path: &Path) -> Result<PathBuf, Escape> {
     let unreadable = |source| Escape::Unreadable { path: path.to_owned(), source };
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -69,18 +70,72 @@ fn real(path: &Path) -> Result<PathBuf, Escape> {
 /// of the new. A symbolic link is followed and stays one; the file's mode stays.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let path = real(path).map_err(io::Error::other)?;
+    let directory = replace(&path, bytes, Synced::Yes)?;
+    File::open(directory)?.sync_all()
+}
+
+/// As [`write_atomic`], with something else to be done before the new content may be seen: both wait
+/// for the disk at the same time. The old content stays if it says so.
+pub fn write_atomic_after(path: &Path, bytes: &[u8], before: impl FnOnce() -> bool) -> io::Result<()> {
+    let path = real(path).map_err(io::Error::other)?;
     let directory = path.parent().ok_or_else(|| io::Error::other("a file needs a directory"))?;
     let temporary = directory.join(temporary_name(&path));
-    let written = write_new(&temporary, &path, bytes).and_then(|()| {
+    let (written, go_on) = thread::scope(|scope| {
+        let write = || write_new(&temporary, &path, bytes, Synced::Yes);
+        match thread::Builder::new().spawn_scoped(scope, write) {
+            Ok(writing) => {
+                let go_on = before();
+                let gone = |_| Err(io::Error::other("the writing thread is gone"));
+                (writing.join().unwrap_or_else(gone), go_on)
+            }
+            // Without a thread to spare, one after the other.
+            Err(_) => {
+                let go_on = before();
+                (write(), go_on)
+            }
+        }
+    });
+    crash::point("temporary file written");
+    let replaced = match written {
+        Ok(()) if go_on => fs::rename(&temporary, &path),
+        Ok(()) => fs::remove_file(&temporary),
+        Err(error) => Err(error),
+    };
+    crash::point("file replaced");
+    if replaced.is_err() {
+        drop(fs::remove_file(&temporary));
+    }
+    replaced?;
+    File::open(directory)?.sync_all()
+}
+
+/// As [`write_atomic`] for readers and for programs that are killed, without waiting for the disk:
+/// when the power fails, the file may be lost.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let path = real(path).map_err(io::Error::other)?;
+    replace(&path, bytes, Synced::No).map(drop)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Synced {
+    Yes,
+    No,
+}
+
+/// Returns the directory, which is not synced.
+fn replace<'a>(path: &'a Path, bytes: &[u8], synced: Synced) -> io::Result<&'a Path> {
+    let directory = path.parent().ok_or_else(|| io::Error::other("a file needs a directory"))?;
+    let temporary = directory.join(temporary_name(path));
+    let written = write_new(&temporary, path, bytes, synced).and_then(|()| {
         crash::point("temporary file written");
-        fs::rename(&temporary, &path)
+        fs::rename(&temporary, path)
     });
     crash::point("file replaced");
     if let Err(error) = written {
         drop(fs::remove_file(&temporary));
         return Err(error);
     }
-    File::open(directory)?.sync_all()
+    Ok(directory)
 }
 
 /// [`write_atomic`] for a path that must stay inside `root`.
@@ -117,13 +172,16 @@ pub fn remove_temporary(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn write_new(temporary: &Path, target: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write_new(temporary: &Path, target: &Path, bytes: &[u8], synced: Synced) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(temporary)?;
     if let Ok(metadata) = fs::metadata(target) {
         file.set_permissions(metadata.permissions())?;
     }
     file.write_all(bytes)?;
-    file.sync_all()
+    match synced {
+        Synced::Yes => file.sync_all(),
+        Synced::No => Ok(()),
+    }
 }
 
 /// A lock between processes, held until it is dropped or its process dies.
@@ -236,6 +294,8 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o751)).unwrap();
         write_atomic(&path, b"two").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"two");
+        write_whole(&path, b"three").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"three");
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o751);
         assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1, "no temporary file is left");
     }

@@ -1,19 +1,11 @@
 //! Claude Code's stream: what counts is its `result` event, never its exit code.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-
-use jiff::Timestamp;
-use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
 use wiggum_core::event::{AgentFacts, ContextFill, Trouble, Usage};
 
-use crate::json::{End, Loose, Reader, decode, detail, kind, shown};
+use super::wire::{Assistant, Outcome, RateLimit, RateLimitEvent, System, Tokens, User};
+use crate::json::{End, Reader, decode, detail, kind, shown};
 use crate::tokens::ByMessage;
 use crate::{AgentEvent, Finished, Problem, said};
-
-/// Messages that the program writes itself, in the model's place.
-const SYNTHETIC: &str = "<synthetic>";
 
 #[derive(Default)]
 pub(crate) struct ClaudeStream {
@@ -33,151 +25,6 @@ pub(crate) struct ClaudeStream {
 struct Spoken {
     id: String,
     text: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct System<'a> {
-    #[serde(borrow)]
-    subtype: Loose<Cow<'a, str>>,
-    session_id: Loose<Option<String>>,
-    model: Loose<Option<String>>,
-    #[serde(borrow)]
-    error: Loose<Cow<'a, str>>,
-    error_status: Loose<Option<u16>>,
-    #[serde(borrow)]
-    fallback_model: Loose<Cow<'a, str>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Assistant<'a> {
-    #[serde(borrow)]
-    message: Message<'a>,
-    parent_tool_use_id: Loose<Option<String>>,
-    error: Loose<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Message<'a> {
-    id: Loose<String>,
-    #[serde(borrow)]
-    model: Loose<Cow<'a, str>>,
-    #[serde(borrow)]
-    content: Loose<Vec<Block<'a>>>,
-    usage: Loose<Tokens>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Block<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Loose<Cow<'a, str>>,
-    text: Loose<String>,
-    name: Loose<String>,
-    #[serde(borrow)]
-    input: Option<&'a RawValue>,
-}
-
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(default)]
-struct Tokens {
-    input_tokens: u64,
-    output_tokens: u64,
-    cache_read_input_tokens: u64,
-    cache_creation_input_tokens: u64,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct User<'a> {
-    #[serde(borrow)]
-    message: Results<'a>,
-    parent_tool_use_id: Loose<Option<String>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Results<'a> {
-    #[serde(borrow)]
-    content: Loose<Vec<ToolResult<'a>>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ToolResult<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Loose<Cow<'a, str>>,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-    is_error: Loose<bool>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct RateLimitEvent {
-    rate_limit_info: Loose<RateLimit>,
-}
-
-#[derive(Clone, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct RateLimit {
-    status: String,
-    resets_at: Loose<Option<i64>>,
-}
-
-impl RateLimit {
-    fn reached(&self) -> bool {
-        self.status == "rejected"
-    }
-
-    fn resets_at(&self) -> Option<Timestamp> {
-        self.resets_at.0.and_then(|seconds| Timestamp::from_second(seconds).ok())
-    }
-}
-
-/// The event that ends a turn of the whole agent.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Outcome {
-    subtype: Loose<String>,
-    is_error: Loose<bool>,
-    api_error_status: Loose<Option<u16>>,
-    result: Loose<String>,
-    errors: Loose<Vec<String>>,
-    /// Amp's only one.
-    error: Loose<String>,
-    /// The inner one is missing if the model's answer was cut off.
-    #[serde(deserialize_with = "said_or_not")]
-    stop_reason: Option<Option<String>>,
-    terminal_reason: Loose<String>,
-    session_id: Loose<Option<String>>,
-    total_cost_usd: Loose<f64>,
-    usage: Loose<Tokens>,
-    #[serde(rename = "modelUsage")]
-    model_usage: Loose<BTreeMap<String, ModelUsage>>,
-    permission_denials: Loose<Vec<Denial>>,
-}
-
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct ModelUsage {
-    input_tokens: u64,
-    output_tokens: u64,
-    cache_read_input_tokens: u64,
-    cache_creation_input_tokens: u64,
-    context_window: u64,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Denial {
-    tool_name: Loose<String>,
-}
-
-fn said_or_not<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
-    Loose::deserialize(deserializer).map(|reason| Some(reason.0))
 }
 
 impl Reader for ClaudeStream {
@@ -236,15 +83,13 @@ impl ClaudeStream {
     fn assistant(&mut self, event: Assistant<'_>, events: &mut Vec<AgentEvent>) {
         let (message, main) = (event.message, event.parent_tool_use_id.0.is_none());
         self.error = event.error.0;
-        if message.model.0 != SYNTHETIC {
-            let usage = usage_of(message.usage.0);
-            if self.tokens.note(&message.id.0, usage) {
-                events.push(AgentEvent::Usage(self.tokens.total()));
-            }
-            if main {
-                let cached = usage.cache_read_tokens.saturating_add(usage.cache_write_tokens);
-                self.fullest = self.fullest.max(usage.input_tokens.saturating_add(cached));
-            }
+        let usage = usage_of(message.usage.0);
+        if self.tokens.note(&message.id.0, usage) {
+            events.push(AgentEvent::Usage(self.tokens.total()));
+        }
+        if main {
+            let cached = usage.cache_read_tokens.saturating_add(usage.cache_write_tokens);
+            self.fullest = self.fullest.max(usage.input_tokens.saturating_add(cached));
         }
         for block in message.content.0 {
             match &*block.kind.0 {
@@ -274,7 +119,8 @@ impl ClaudeStream {
     }
 
     /// There may be several: one per message to it, and one when what it left in the background has
-    /// ended. The last counts, but one without words takes none away.
+    /// ended. The last counts; what it says to such an end is added to what it said to us, and one
+    /// without words takes none away.
     fn result(&mut self, mut outcome: Outcome, events: &mut Vec<AgentEvent>) {
         if !outcome.is_error.0 {
             self.session(outcome.session_id.0.as_ref(), events);
@@ -283,11 +129,14 @@ impl ClaudeStream {
             events.push(AgentEvent::Notice(format!("it was not permitted to use {}", denial.tool_name.0)));
         }
         if let Some(earlier) = self.outcome.take()
-            && outcome.result.0.is_empty()
             && !outcome.is_error.0
             && !earlier.is_error.0
         {
-            outcome.result = earlier.result;
+            if outcome.result.0.is_empty() {
+                outcome.result = earlier.result;
+            } else if outcome.origin.0.kind == "task-notification" {
+                outcome.result.0 = format!("{}\n\n{}", earlier.result.0, outcome.result.0);
+            }
         }
         self.outcome = Some(outcome);
         events.extend(self.usage(self.outcome.as_ref()).map(AgentEvent::Usage));
@@ -321,6 +170,16 @@ impl ClaudeStream {
         (self.fullest > 0 && window > 0).then_some(ContextFill { used: self.fullest, window })
     }
 
+    /// The model's answer stopped in the middle, and was taken for the whole. No reason is then told
+    /// why it stopped, or that of the answer before: the words after a tool's result stopped for no tool.
+    fn cut_off(&self, outcome: &Outcome) -> bool {
+        match &outcome.stop_reason {
+            Some(None) => outcome.model_usage.0.is_empty(),
+            Some(Some(reason)) => reason == "tool_use" && !self.spoken.text.is_empty(),
+            None => false,
+        }
+    }
+
     fn problem(&self, outcome: &Outcome, tool_calls: u32, end: &End<'_>) -> Option<Problem> {
         if outcome.is_error.0 || outcome.subtype.0.starts_with("error") {
             let message = outcome.words();
@@ -329,8 +188,7 @@ impl ClaudeStream {
         let denied = outcome.permission_denials.0.len();
         let trouble = if outcome.result.0.is_empty() {
             Trouble::Empty
-        } else if outcome.stop_reason == Some(None) && outcome.model_usage.0.is_empty() {
-            // The model's answer stopped in the middle, and was taken for the whole.
+        } else if self.cut_off(outcome) {
             Trouble::Truncated
         } else if denied > 0 && u32::try_from(denied).is_ok_and(|denied| denied >= tool_calls) {
             Trouble::PermissionDenied
@@ -404,7 +262,7 @@ fn show_results(event: &User<'_>, events: &mut Vec<AgentEvent>) {
     if event.parent_tool_use_id.0.is_some() {
         return;
     }
-    for result in event.message.content.0.iter().filter(|result| result.kind.0 == "tool_result") {
+    for result in event.message.content.iter().filter(|result| result.kind.0 == "tool_result") {
         let text = result.content.map(shown).unwrap_or_default();
         events.push(AgentEvent::ToolResult { text, is_error: result.is_error.0 });
     }

@@ -22,6 +22,12 @@ pub(crate) fn in_complaint(text: &str, now: &Zoned) -> Option<Trouble> {
     kind_in(&text, Place::Complaint).map(|kind| kind.trouble(&text, now))
 }
 
+/// Reads a line of which it is not known whether it is a complaint. The time is asked for only then.
+pub fn in_line(line: &str, now: impl FnOnce() -> Zoned) -> Option<Trouble> {
+    let text = plain(line);
+    kind_in(&text, Place::Output).map(|kind| kind.trouble(&text, &now()))
+}
+
 /// Reads the last lines of a failed program's output. Gives the line too, as the program's words.
 pub(crate) fn in_output(text: &str, now: &Zoned) -> Option<(Trouble, String)> {
     last_lines(text).filter(|line| line.len() <= LONGEST_COMPLAINT).find_map(|line| {

@@ -136,9 +136,14 @@ impl Said {
         let at = |date: Date| now.time_zone().to_zoned(date.to_datetime(time)).ok();
         let date = self.date(&now)?;
         let named = at(date)?;
-        let any_day = self.month.is_none() && self.weekday.is_none() && !self.tomorrow;
         let passed = named.timestamp().checked_add(JUST_PASSED).ok()? < now.timestamp();
-        Some(if any_day && passed { at(date.tomorrow().ok()?)? } else { named }.timestamp())
+        let again = match (self.month, self.weekday) {
+            _ if !passed => None,
+            (Some(_), _) => None,
+            (None, Some(weekday)) => Some(date.nth_weekday(1, weekday).ok()?),
+            (None, None) => Some(date.tomorrow().ok()?),
+        };
+        Some(again.map_or(Some(named), at)?.timestamp())
     }
 
     fn date(&self, now: &Zoned) -> Option<Date> {
@@ -285,12 +290,15 @@ mod tests {
         check("access resets at 11:00 PM GMT+2", "2026-11-15T21:00:00Z");
         check("resets tomorrow at 9am (UTC)", "2026-11-16T09:00:00Z");
         check("resets Wed 9am (UTC)", "2026-11-18T09:00:00Z");
+        check("resets Sunday 3pm (UTC)", "2026-11-15T15:00:00Z");
+        check("resets Sunday 9am (UTC)", "2026-11-22T09:00:00Z");
     }
 
     #[test]
     fn dates_are_read_with_and_without_a_year() {
         check("resets Nov 12, 2036, 7:04am (UTC)", "2036-11-12T07:04:00Z");
         check("resets Nov 18 at 9am (UTC)", "2026-11-18T09:00:00Z");
+        check("resets Nov 14, 2026, 9am (UTC)", "2026-11-14T09:00:00Z");
         check("resets Jan 2, 9am (UTC)", "2027-01-02T09:00:00Z");
         check("try again at Nov 22nd, 2026 7:43 PM.", "2026-11-22T18:43:00Z");
         check("resets 18 November 9:30am (UTC)", "2026-11-18T09:30:00Z");

@@ -70,7 +70,10 @@ pub(crate) const OUTCOMES: &[(&str, &str)] = &[
         "claude/fallback_model",
         r#"ok "Done.\n\n<promise>DONE</promise>" · 1200+0r+0w>40 $0.0014 · context 1200/200000 · claude-haiku-4-5-20251001 · retrying: the provider is overloaded · notice: it fell back to claude-haiku-4-5-20251001"#,
     ),
-    ("claude/interrupted_in_call", r#"its output ends too early: "" · claude-opus-4-8[1m]"#),
+    (
+        "claude/interrupted_in_call",
+        r#"interrupted: "[ede_diagnostic] result_type=user last_content_type=n/a stop…" · 0+0r+0w>0 $0.0000 · claude-opus-4-8[1m]"#,
+    ),
     (
         "claude/interrupted_in_tool",
         r#"interrupted: "[ede_diagnostic] result_type=user last_content_type=n/a stop…" · 1200+0r+0w>40 $0.0070 · 1 tools · context 1200/1000000 · claude-opus-4-8[1m] · tool failed"#,
@@ -146,6 +149,10 @@ pub(crate) const OUTCOMES: &[(&str, &str)] = &[
         r#"ok "Done.\n\n<promise>DONE</promise>" · 3600+2400r+900w>120 $0.0278 · 2 tools · context 2300/1000000 · claude-opus-4-8[1m]"#,
     ),
     ("claude/terminated", r#"interrupted: "" · 1200+0r+0w>1 $0.0000 · 1 tools · claude-opus-4-8[1m]"#),
+    (
+        "claude/truncated_later",
+        r#"its output ends too early: "" · 1200+0r+0w>40 $0.0070 · 1 tools · context 1200/1000000 · claude-opus-4-8[1m]"#,
+    ),
     (
         "claude/truncated_stream",
         r#"its output ends too early: "" · 1200+0r+0w>1 $0.0000 · claude-opus-4-8[1m]"#,
@@ -256,12 +263,16 @@ pub(crate) const OUTCOMES: &[(&str, &str)] = &[
     ),
     ("copilot/autopilot_complete", r#"ok "All done. DONE-MARKER" · 2 tools · gpt-5"#),
     ("copilot/autopilot_limit", r#"its own limit on turns or money: "" · gpt-5"#),
-    ("copilot/bad_request", r#"failed: "400 Invalid argument""#),
+    ("copilot/bad_request", r#"failed: "400 messages: not like this""#),
     (
         "copilot/context_full",
         r#"the model's context is full: "400 This model's maximum context length is 128000 tokens. Ho…""#,
     ),
     ("copilot/denied", r#"it was not permitted to act: "" · 1 tools · gpt-5 · tool failed"#),
+    (
+        "copilot/dropped_once",
+        r#"ok "Done.\n\n<promise>DONE</promise>" · gpt-5 · retrying: the provider cannot be reached"#,
+    ),
     (
         "copilot/empty",
         r#"it finished without a word: "No response was returned. Send your message again to retry." · gpt-5"#,
@@ -270,6 +281,7 @@ pub(crate) const OUTCOMES: &[(&str, &str)] = &[
         "copilot/forbidden",
         r#"not logged in, or not permitted: "Authentication failed with provider at http://127.0.0.1:8080…""#,
     ),
+    ("copilot/interrupted_in_call", r#"interrupted: "" · no session"#),
     (
         "copilot/network",
         r#"the provider cannot be reached: "Failed to get response from the AI model; retried 5 times (t…" · retrying: the provider cannot be reached"#,
@@ -278,9 +290,14 @@ pub(crate) const OUTCOMES: &[(&str, &str)] = &[
         "copilot/not_found",
         r#"not logged in, or not permitted: "Model 'gpt-5' not found on provider at http://127.0.0.1:8080…""#,
     ),
+    ("copilot/permission_denied", r#"it was not permitted to act: "" · 1 tools · gpt-5 · tool failed"#),
     (
         "copilot/quota",
         r#"usage limit: "Failed to get response from the AI model; retried 5 times (t…" · retrying: the provider is overloaded"#,
+    ),
+    (
+        "copilot/rate_limited",
+        r#"the provider is overloaded: "Failed to get response from the AI model; retried 5 times (t…" · retrying: the provider is overloaded"#,
     ),
     ("copilot/resumed", r#"ok "Continued." · gpt-5"#),
     (
@@ -291,17 +308,21 @@ pub(crate) const OUTCOMES: &[(&str, &str)] = &[
         "copilot/session_lost",
         r#"its session is not known any more: "Error: No session, task, or name matched '11111111-2222-4333…" · no session"#,
     ),
-    ("copilot/success", r#"ok "Done. DONE-MARKER" · 1 tools · gpt-5"#),
+    ("copilot/success", r#"ok "Done.\n\n<promise>DONE</promise>" · 1 tools · gpt-5"#),
     ("copilot/tool_error", r#"ok "It failed." · 1 tools · gpt-5"#),
     (
         "copilot/truncated_stream",
-        r#"ok "stub: no turn left" · gpt-5 · retrying: the provider cannot be reached"#,
+        r#"the provider cannot be reached: "Failed to get response from the AI model; retried 5 times (t…" · retrying: the provider cannot be reached"#,
+    ),
+    (
+        "copilot/wrong_key",
+        r#"not logged in, or not permitted: "Authentication failed with provider at http://127.0.0.1:4000…" · retrying: not logged in, or not permitted"#,
     ),
     (
         "gemini/authentication",
         r#"not logged in, or not permitted: "Incorrect API key provided" · 0+0r+0w>0 $0.0000 · gemini-2.5-pro"#,
     ),
-    ("gemini/bad_request", r#"failed: "Invalid argument" · 0+0r+0w>0 $0.0000 · gemini-2.5-pro"#),
+    ("gemini/bad_request", r#"failed: "contents: not like this" · 0+0r+0w>0 $0.0000 · gemini-2.5-pro"#),
     (
         "gemini/context_full",
         r#"the model's context is full: "This model's maximum context length is 128000 tokens. Howeve…" · 0+0r+0w>0 $0.0000 · gemini-2.5-pro"#,
@@ -318,6 +339,7 @@ pub(crate) const OUTCOMES: &[(&str, &str)] = &[
         "gemini/forbidden",
         r#"not logged in, or not permitted: "Permission denied" · 0+0r+0w>0 $0.0000 · gemini-2.5-pro"#,
     ),
+    ("gemini/interrupted_in_call", r#"its output ends too early: "" · gemini-2.5-pro"#),
     (
         "gemini/network",
         r#"the provider cannot be reached: "Attempt 4 failed. Retrying with backoff... Error: exception …" · gemini-2.5-pro · retrying: the provider cannot be reached"#,
@@ -325,6 +347,10 @@ pub(crate) const OUTCOMES: &[(&str, &str)] = &[
     (
         "gemini/not_found",
         r#"not logged in, or not permitted: "[API Error: model not found]" · 0+0r+0w>0 $0.0000 · gemini-2.5-pro"#,
+    ),
+    (
+        "gemini/permission_denied",
+        r#"ok "Done.\n\n<promise>DONE</promise>" · 2400+0r+0w>80 $0.0000 · 1 tools · gemini-2.5-pro · tool failed"#,
     ),
     (
         "gemini/quota",
@@ -339,25 +365,44 @@ pub(crate) const OUTCOMES: &[(&str, &str)] = &[
         "gemini/session_lost",
         r#"its session is not known any more: "Error resuming session: No previous sessions found for this …" · no session"#,
     ),
-    ("gemini/success", r#"ok "Done. DONE-MARKER" · 2400+1600r+0w>80 $0.0000 · 1 tools · gemini-2.5-pro"#),
+    (
+        "gemini/success",
+        r#"ok "Done.\n\n<promise>DONE</promise>" · 2400+1600r+0w>80 $0.0000 · 1 tools · gemini-2.5-pro"#,
+    ),
     ("gemini/tool_error", r#"ok "It failed." · 2400+1600r+0w>80 $0.0000 · 1 tools · gemini-2.5-pro"#),
     (
         "gemini/truncated_stream",
-        r#"ok "half an answerstub: no turn left" · 2400+1600r+0w>80 $0.0000 · gemini-2.5-pro"#,
+        r#"its output ends too early: "Model stream ended without a finish reason." · 4800+0r+0w>160 $0.0000 · gemini-2.5-pro · notice: error: Model stream ended without a finish reason."#,
     ),
-    ("opencode/authentication", r#"not logged in, or not permitted: "Incorrect API key provided""#),
-    ("opencode/bad_request", r#"failed: "Invalid argument""#),
+    (
+        "gemini/wrong_key",
+        r#"not logged in, or not permitted: "API key not valid." · 0+0r+0w>0 $0.0000 · gemini-2.5-pro"#,
+    ),
+    (
+        "opencode/authentication",
+        r#"not logged in, or not permitted: "Incorrect API key provided" · retrying: not logged in, or not permitted"#,
+    ),
+    ("opencode/bad_request", r#"failed: "Invalid argument" · retrying: failed"#),
     ("opencode/compacted", r#"ok "ok" · 18000+0r+0w>600 $0.0000"#),
     ("opencode/empty", r#"it finished without a word: "" · 1200+800r+0w>40 $0.0000"#),
-    ("opencode/forbidden", r#"not logged in, or not permitted: "Permission denied""#),
+    ("opencode/forbidden", r#"not logged in, or not permitted: "Permission denied" · retrying: failed"#),
     (
         "opencode/network",
         r#"the provider cannot be reached: "Cannot connect to API: The socket connection was closed unex…""#,
     ),
-    ("opencode/not_found", r#"not logged in, or not permitted: "model not found""#),
-    ("opencode/quota", r#"interrupted: "" · no session"#),
+    (
+        "opencode/not_found",
+        r#"not logged in, or not permitted: "model not found" · retrying: not logged in, or not permitted"#,
+    ),
+    (
+        "opencode/quota",
+        r#"usage limit: "AI_APICallError: You exceeded your current quota, please che…" · no session · retrying: usage limit"#,
+    ),
     ("opencode/resumed", r#"ok "Continued." · 1200+800r+0w>40 $0.0000"#),
-    ("opencode/server_error", r#"interrupted: "" · no session"#),
+    (
+        "opencode/server_error",
+        r#"the provider is overloaded: "AI_APICallError: Internal error" · no session · retrying: failed"#,
+    ),
     (
         "opencode/session_lost",
         r#"its session is not known any more: "Error: Session not found" · no session"#,

@@ -75,6 +75,63 @@ fn what_a_sub_agent_says_is_not_the_message() {
 }
 
 #[test]
+fn the_context_is_that_of_the_model_it_was_started_with() {
+    let init = r#"{"type":"system","subtype":"init","session_id":"s","model":"small"}"#;
+    let message = r#"{"type":"assistant","message":{"id":"c","content":[],"usage":{"input_tokens":70}}}"#;
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"x","modelUsage":{"small":{"contextWindow":100},"large":{"contextWindow":1000}}}"#;
+    let (_, finished) = read(Family::Claude, &[init, message, result], 0);
+    assert_eq!(finished.facts.context, Some(ContextFill { used: 70, window: 100 }));
+}
+
+#[test]
+fn a_request_that_was_tried_again_with_success_is_no_failure() {
+    check(
+        Family::Copilot,
+        &[
+            r#"{"type":"session.error","data":{"errorType":"query","message":"500 Internal error","statusCode":500}}"#,
+            r#"{"type":"assistant.message","data":{"content":"fine","toolRequests":[]}}"#,
+            r#"{"type":"result","sessionId":"s","exitCode":0}"#,
+        ],
+        0,
+        "ok: fine",
+    );
+    check(
+        Family::Aider,
+        &[
+            "Repo-map: using 1024 tokens, auto refresh",
+            "litellm.InternalServerError: InternalServerError: OpenAIException - Internal error",
+            "The API provider's servers are down or overloaded.",
+            "Retrying in 0.2 seconds...",
+            "fine",
+            "Tokens: 2.4k sent, 40 received.",
+        ],
+        0,
+        "ok: fine",
+    );
+}
+
+#[test]
+fn copilot_may_renew_its_token_once() {
+    let refused = r#"{"type":"model.call_failure","data":{"statusCode":401}}"#;
+    let retry = r#"{"type":"assistant.turn_retry","data":{"reason":"transient_auth_error"}}"#;
+    let answer = r#"{"type":"assistant.message","data":{"content":"on it","toolRequests":[]}}"#;
+    let given_up = |lines: &[&str]| {
+        read(Family::Copilot, lines, 1).0.contains(&AgentEvent::Retrying { trouble: Trouble::Authentication })
+    };
+    assert!(!given_up(&[refused, retry, answer, refused, retry]));
+    assert!(given_up(&[refused, retry, refused, retry]));
+}
+
+#[test]
+fn what_an_agent_waited_for_is_told_with_its_end_when_it_is_ended() {
+    let line = "Attempt 1 failed with status 429. Retrying with backoff... You exceeded your current quota. Please retry in 34s.\n";
+    let (_, finished) =
+        parse(Family::Gemini, [(Stream::Stderr, line.as_bytes())], Exit::Signal { signal: 15 });
+    let trouble = finished.problem.map(|problem| problem.trouble.to_string());
+    assert_eq!(trouble.as_deref(), Some("usage limit until 2026-11-15T12:00:34Z"));
+}
+
+#[test]
 fn a_killed_agents_tokens_count_once_per_message() {
     let block = |id: &str, output: u64| {
         format!(
@@ -136,7 +193,17 @@ fn an_empty_word_at_the_end_takes_nothing_back() {
     let failed = r#"{"type":"result","subtype":"success","is_error":true,"result":"API Error: 529 x"}"#;
     check(Family::Claude, &[said, empty], 0, "ok: fine");
     check(Family::Claude, &[empty], 0, "it finished without a word");
+    check(Family::Claude, &[failed, empty], 0, "it finished without a word");
     check(Family::Claude, &[said, failed], 1, "the provider is overloaded: API Error: 529 x");
+}
+
+#[test]
+fn what_is_said_to_an_end_in_the_background_is_added() {
+    let said = r#"{"type":"result","subtype":"success","is_error":false,"result":"<promise>DONE</promise>"}"#;
+    let noted = r#"{"type":"result","subtype":"success","is_error":false,"result":"The server stopped.","origin":{"kind":"task-notification"}}"#;
+    let another = r#"{"type":"result","subtype":"success","is_error":false,"result":"Not yet."}"#;
+    check(Family::Claude, &[said, noted], 0, "ok: <promise>DONE</promise>\n\nThe server stopped.");
+    check(Family::Claude, &[said, another], 0, "ok: Not yet.");
 }
 
 #[test]
@@ -162,18 +229,26 @@ fn amp_speaks_as_claude_does() {
 
 #[test]
 fn long_results_of_tools_are_shown_by_their_beginning() {
-    let long = "é\\n\\\"".repeat(5000);
-    let line = format!(
-        r#"{{"type":"user","message":{{"role":"user","content":[{{"type":"tool_result","content":"{long}","is_error":true}},{{"type":"tool_result","content":[{{"type":"text","text":"short"}},{{"type":"image","source":{{}}}}]}}]}}}}"#
-    );
-    let (events, _) = read(Family::Claude, &[&line], 0);
-    let [
-        AgentEvent::ToolResult { text, is_error: true },
-        AgentEvent::ToolResult { text: short, is_error: false },
-    ] = &*events
-    else {
-        panic!("{events:?}")
+    let shown = |content: &str| {
+        let line = format!(
+            r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","content":{content},"is_error":true}}]}}}}"#
+        );
+        match &*read(Family::Claude, &[&line], 0).0 {
+            [AgentEvent::ToolResult { text, is_error: true }] => text.clone(),
+            events => panic!("{events:?}"),
+        }
     };
-    assert!(text.starts_with("é\n\"é\n\"") && text.ends_with('…') && text.chars().count() == 1001, "{text}");
-    assert_eq!(short, "short");
+    // Wherever the cut falls, no escape is broken.
+    for (escaped, plain) in [("é\\n\\\"", "é\n\""), ("\\ud83d\\ude00", "😀"), ("x", "x")] {
+        for shift in 0..12 {
+            let text = shown(&format!("\"{}{}\"", "-".repeat(shift), escaped.repeat(5000)));
+            let expected = "-".repeat(shift) + &plain.repeat(5000);
+            let head = text.strip_suffix('…').unwrap();
+            assert!(expected.starts_with(head) && (150..=1000).contains(&head.chars().count()), "{text}");
+        }
+    }
+    assert_eq!(shown(r#""whole""#), "whole");
+    let pieces =
+        r#"[{"type":"text","text":"one"},{"type":"image","source":{}},{"type":"text","text":"two"}]"#;
+    assert_eq!(shown(pieces), "one\ntwo");
 }

@@ -94,7 +94,7 @@ fn watch(place: &Place, iterations: usize) -> Outcome<Watched> {
 }
 
 /// User and system time of a process and its threads, its children apart.
-fn processor_time(pid: u32) -> Outcome<Duration> {
+pub(crate) fn processor_time(pid: u32) -> Outcome<Duration> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let after_name = stat.rsplit_once(')').ok_or("unknown format of stat")?.1;
     let fields: Vec<&str> = after_name.split_ascii_whitespace().collect();
@@ -105,7 +105,7 @@ fn processor_time(pid: u32) -> Outcome<Duration> {
 }
 
 /// Gone as soon as the process has ended.
-fn peak_memory(pid: u32) -> Option<f64> {
+pub(crate) fn peak_memory(pid: u32) -> Option<f64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.split_ascii_whitespace().next()?.parse().ok()

@@ -12,8 +12,10 @@ mod floor;
 mod fold;
 mod iteration;
 mod journal;
+mod parse;
 mod place;
 mod start;
+mod supervise;
 mod table;
 mod trace;
 
@@ -26,14 +28,17 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 type Measure = fn(&mut Table) -> Outcome<()>;
 
-const FIGURES: [(&str, Measure); 7] = [
+const FIGURES: [(&str, Measure); 10] = [
     ("iteration", iteration::wall),
     ("memory", iteration::memory),
     ("trace", trace::measure),
     ("version", start::version),
+    ("hook", start::hook),
     ("status", start::status),
     ("fold", fold::fold),
     ("schedule", fold::schedule),
+    ("supervise", supervise::measure),
+    ("parse", parse::measure),
 ];
 
 fn main() -> Outcome<()> {

@@ -1,4 +1,5 @@
-//! How soon the program answers: its version, and the status of a long journal.
+//! How soon the program answers: its version, a hook that an agent waits for, and the status of a
+//! long journal.
 
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -21,6 +22,30 @@ pub(crate) fn version(table: &mut Table) -> Outcome<()> {
     }
     let (floor, ours) = (median(floor), median(ours));
     table.limited("`wiggum --version`, against `/bin/true`", ours / floor, "×", 3.0);
+    Ok(())
+}
+
+/// A session that is sent back: state found, transcript and repository looked at, state written.
+pub(crate) fn hook(table: &mut Table) -> Outcome<()> {
+    let place = Place::with_backlog(3)?;
+    let start = "session start --session s --prompt task --max-iterations 0 --no-progress 0";
+    let status = place.command(WIGGUM).args(start.split(' ')).stdout(Stdio::null()).status()?;
+    if !status.success() {
+        return Err(format!("wiggum {start}: {status}").into());
+    }
+    let question = place.root().join(".git/question.json");
+    let message = "Not yet. ".repeat(50);
+    let text =
+        format!(r#"{{"session_id":"s","cwd":{:?},"last_assistant_message":"{message}"}}"#, place.root());
+    std::fs::write(&question, text)?;
+    let (mut floor, mut ours) = (Vec::new(), Vec::new());
+    for _ in 0..STARTS {
+        floor.push(millis_of(&mut place.command("/bin/true"))?);
+        let asked = std::fs::File::open(&question)?;
+        ours.push(millis_of(place.command(WIGGUM).args(["hook", "stop"]).stdin(asked))?);
+    }
+    let (floor, ours) = (median(floor), median(ours));
+    table.limited("`wiggum hook stop`, against `/bin/true`", ours / floor, "×", 3.0);
     Ok(())
 }
 

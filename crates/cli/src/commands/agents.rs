@@ -10,6 +10,7 @@ use serde::Serialize;
 use wiggum_agents::{Abilities, Family, Login};
 use wiggum_workspace::process::{self, CommandLine, Launch};
 
+use crate::api;
 use crate::args::OutputArgs;
 use crate::commands::{print_json, surroundings};
 use crate::config::{self, Config, Flags};
@@ -66,13 +67,20 @@ fn row(workspace: &Path, config: &Config, name: &str) -> Row {
     let family = team::family(config, name);
     let line = match (&described.command, family) {
         (Some(line), _) => CommandLine::parse(line).ok(),
+        (None, Some(family)) if family.is_built_in() => {
+            let own = std::env::current_exe().ok();
+            own.map(|program| CommandLine::new(program, Vec::<String>::new()))
+        }
         (None, Some(family)) => {
             let program = described.program.clone().unwrap_or_else(|| family.program().to_owned());
             Some(CommandLine::new(program, Vec::<String>::new()))
         }
         (None, None) => None,
     };
-    let login = family.map(|family| login(family, &described.env));
+    let login = family.map(|family| match family.is_built_in() {
+        true => api::login(&described),
+        false => login(family, &described.env),
+    });
     Row {
         name: name.to_owned(),
         family: family.map(Family::name),

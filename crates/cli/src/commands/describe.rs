@@ -75,6 +75,10 @@ fn words(event: &Event) -> String {
         Event::TaskSkipped { task, by } => format!("{task} skipped by {by}"),
         Event::TaskReopened { task, by } => format!("{task} opened again by {by}"),
         Event::StatusSet { task, status, by } => format!("{task} set to {} by {by}", status.name()),
+        Event::Nudged { text, by, delivered: true, .. } => format!("nudged by {by}: {text}"),
+        Event::Nudged { text, by, delivered: false, .. } => {
+            format!("nudge by {by} did not reach the agent; it is guidance for the next attempt: {text}")
+        }
         Event::StatusPutBack { task, found, restored } => {
             format!("{task} was set to {} in the file; put back to {}", found.name(), restored.name())
         }

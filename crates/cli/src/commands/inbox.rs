@@ -66,7 +66,8 @@ pub(crate) fn waiting_answer(
         | Request::Stop
         | Request::Skip { .. }
         | Request::Retry { .. }
-        | Request::SetStatus { .. } => None,
+        | Request::SetStatus { .. }
+        | Request::Nudge { .. } => None,
     }))
 }
 

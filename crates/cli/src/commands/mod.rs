@@ -3,16 +3,18 @@
 mod agents;
 mod backlog;
 mod demo;
-mod describe;
+pub(crate) mod describe;
 mod doctor;
 mod events;
 mod graph;
 mod inbox;
+mod install;
 mod loops;
 mod reference;
 mod replay;
 mod requests;
 mod run;
+mod session;
 mod setup;
 mod show;
 mod status;
@@ -28,6 +30,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
+use crate::api;
 use crate::args::{Cli, Command, ConfigCommand};
 use crate::config::{self, Flags, Sources};
 use crate::failure::Failure;
@@ -45,6 +48,7 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Pause(args) => requests::pause(&args),
         Command::Resume(args) => requests::resume(&args),
         Command::Stop(args) => requests::stop(&args),
+        Command::Nudge(args) => requests::nudge(&args),
         Command::Skip(args) => requests::skip(&args),
         Command::Retry(args) => requests::retry(&args),
         Command::Inbox(args) => inbox::inbox(&args),
@@ -55,9 +59,14 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Config(ConfigCommand::Show(args)) => setup::config_show(&args),
         Command::Task(command) => task::task(&command),
+        Command::Install(args) => install::install(&args),
+        Command::Uninstall(args) => install::uninstall(&args),
+        Command::Session(command) => session::session(&command),
+        Command::Hook { event } => Ok(crate::session::hook::run(&event)),
         Command::Completions { shell } => Ok(reference::completions(shell)),
         Command::Man => reference::man(),
         Command::ScriptedAgent { scenario } => demo::scripted_agent(&scenario),
+        Command::ApiAgent(args) => api::work(args),
         Command::Reference { what } => reference::reference(what),
     };
     result.unwrap_or_else(|failure| failure.report())

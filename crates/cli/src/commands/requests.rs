@@ -16,7 +16,7 @@ use wiggum_core::tasks::TaskState;
 use wiggum_engine::wake;
 use wiggum_store::{LoopRecord, RequestId};
 
-use crate::args::{AnswerArgs, LoopArgs, TaskArgs};
+use crate::args::{AnswerArgs, LoopArgs, NudgeArgs, TaskArgs};
 use crate::commands::describe::describe;
 use crate::commands::inbox::waiting_answer;
 use crate::commands::loops::Loops;
@@ -43,6 +43,11 @@ pub(crate) fn resume(args: &LoopArgs) -> Result<ExitCode, Failure> {
 
 pub(crate) fn stop(args: &LoopArgs) -> Result<ExitCode, Failure> {
     to_engine("stop", args, &Request::Stop, "stop asked for")
+}
+
+pub(crate) fn nudge(args: &NudgeArgs) -> Result<ExitCode, Failure> {
+    let request = Request::Nudge { text: args.text.clone() };
+    to_engine("nudge", &args.of, &request, "waits for the agent's next tool call")
 }
 
 pub(crate) fn skip(args: &TaskArgs) -> Result<ExitCode, Failure> {
@@ -241,6 +246,7 @@ fn said(
 fn as_answer(event: &Event, request: &Request) -> Option<Outcome> {
     let subject = match request {
         Request::Pause | Request::Resume | Request::Stop => None,
+        Request::Nudge { .. } => Some("nudge".to_owned()),
         Request::Skip { task } | Request::Retry { task } | Request::SetStatus { task, .. } => {
             Some(task.to_string())
         }
@@ -257,6 +263,7 @@ fn as_answer(event: &Event, request: &Request) -> Option<Outcome> {
             // It may end by itself before its agent could be stopped.
             matches!(event, Event::TaskSkipped { task: of, .. } | Event::TaskCompleted { task: of, .. } if of == task)
         }
+        Request::Nudge { text } => matches!(event, Event::Nudged { text: of, .. } if of == text),
         Request::Retry { task } => matches!(event, Event::TaskReopened { task: of, .. } if of == task),
         Request::SetStatus { task, .. } => matches!(event, Event::StatusSet { task: of, .. } if of == task),
         Request::Answer { question, .. } => {

@@ -100,6 +100,8 @@ fn flags(args: &RunArgs) -> Result<Flags, Failure> {
         agent_command: args.agent_command.clone(),
         agent_timeout: duration("--agent-timeout", args.agent_timeout.as_deref())?,
         model: args.model.clone(),
+        provider: args.provider.clone(),
+        base_url: args.base_url.clone(),
         fallback: args.fallback.clone(),
         max_wait: duration("--max-wait", args.max_wait.as_deref())?,
         continue_sessions: args.continue_sessions.then_some(true),

@@ -267,6 +267,7 @@ impl History {
             | Event::TaskReopened { .. }
             | Event::StatusSet { .. }
             | Event::StatusPutBack { .. }
+            | Event::Nudged { .. }
             | Event::QuestionRaised { .. }
             | Event::Paused { .. }
             | Event::Resumed { .. }

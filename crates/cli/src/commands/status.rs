@@ -1,4 +1,5 @@
-//! `wiggum status`: what the loops of this repository are doing, from the stored status alone.
+//! `wiggum status`: what the loops of this repository are doing, from the stored status alone, and
+//! the loops inside agents' own sessions beside them.
 
 use std::process::ExitCode;
 
@@ -8,8 +9,8 @@ use wiggum_engine::status::{Counts, QuestionStatus, Status};
 
 use crate::args::OutputArgs;
 use crate::commands::describe::one_line;
-use crate::commands::loops::{Engine, Loops};
-use crate::commands::{no_loops, print_json};
+use crate::commands::loops::{self, Engine, Loops};
+use crate::commands::{no_loops, print_json, session};
 use crate::failure::Failure;
 use crate::narrate::elapsed;
 use crate::term::{self, Style};
@@ -33,17 +34,32 @@ struct LiveEngine {
     host: String,
 }
 
+/// One block of the answer to other programs; those of sessions have `kind` and `session_id`.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Shown<'a> {
+    Loop(&'a Seen),
+    Session(session::Block<'a>),
+}
+
 pub(crate) fn status(args: &OutputArgs) -> Result<ExitCode, Failure> {
-    let Some(loops) = Loops::open()? else { return no_loops(args.json) };
-    let seen = all(&loops)?;
+    let workspace = loops::workspace()?;
+    let now = Timestamp::now();
+    let sessions = session::recent(&workspace, now);
+    let seen = match Loops::of(&workspace)? {
+        Some(loops) => all(&loops)?,
+        None => Vec::new(),
+    };
     if args.json {
-        return print_json(&seen);
+        let loops = seen.iter().map(Shown::Loop);
+        return print_json(&loops.chain(session::shown(&sessions).map(Shown::Session)).collect::<Vec<_>>());
     }
-    if seen.is_empty() {
+    if seen.is_empty() && sessions.is_empty() {
         return no_loops(false);
     }
-    let now = Timestamp::now();
-    let blocks: Vec<String> = seen.iter().map(|seen| block(seen, now, Style::for_stdout())).collect();
+    let style = Style::for_stdout();
+    let mut blocks: Vec<String> = seen.iter().map(|seen| block(seen, now, style)).collect();
+    blocks.extend(session::blocks(&sessions, now, style));
     Ok(term::print(&blocks.join("\n")))
 }
 

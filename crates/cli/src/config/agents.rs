@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use wiggum_agents::PromptVia;
+use wiggum_api_agent::Provider;
 use wiggum_core::policy::Millis;
 
 use super::keys::{prompt_via, prompt_via_word};
@@ -24,7 +25,33 @@ pub(crate) struct NamedAgent {
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) pass_env: Vec<String>,
     pub(crate) timeout: Option<Millis>,
+    pub(crate) api: ApiConfig,
     origins: BTreeMap<&'static str, ConfigSource>,
+}
+
+/// Whom the built-in agent asks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ApiConfig {
+    pub(crate) provider: Option<String>,
+    pub(crate) base_url: Option<String>,
+    pub(crate) key_env: Option<String>,
+    pub(crate) context_window: Option<u32>,
+    pub(crate) max_turns: Option<u32>,
+    pub(crate) prices: BTreeMap<String, String>,
+}
+
+impl ApiConfig {
+    /// What this one does not say is as the other says.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            provider: self.provider.or(other.provider),
+            base_url: self.base_url.or(other.base_url),
+            key_env: self.key_env.or(other.key_env),
+            context_window: self.context_window.or(other.context_window),
+            max_turns: self.max_turns.or(other.max_turns),
+            prices: if self.prices.is_empty() { other.prices } else { self.prices },
+        }
+    }
 }
 
 /// One thing that can be said about an agent.
@@ -49,7 +76,7 @@ pub(super) struct Setting {
 pub(crate) const AGENT_KEYS: &[AgentKey] = &[
     AgentKey {
         name: "family",
-        shape: Shape::Choice(&["claude", "codex", "gemini", "copilot", "opencode", "aider", "amp"]),
+        shape: Shape::Choice(&["claude", "codex", "gemini", "copilot", "opencode", "aider", "amp", "api"]),
         help: "What kind of agent it is: how it is started and how its output is read.",
         get: |agent| text(agent.family.as_ref()),
         set: |agent, value| agent.family = value.optional_text(),
@@ -109,6 +136,49 @@ pub(crate) const AGENT_KEYS: &[AgentKey] = &[
         help: "How long it may work on one attempt. 0 is no limit.",
         get: |agent| agent.timeout.map_or(Value::None, Value::Duration),
         set: |agent, value| agent.timeout = value.optional_duration(),
+    },
+    AgentKey {
+        name: "provider",
+        shape: Shape::Choice(Provider::NAMES),
+        help: "Whose models the built-in agent (family \"api\") asks.",
+        get: |agent| text(agent.api.provider.as_ref()),
+        set: |agent, value| agent.api.provider = value.optional_text(),
+    },
+    AgentKey {
+        name: "base_url",
+        shape: Shape::Command,
+        help: "Where it asks, if not at the provider's usual address; without a provider, anybody who answers as \
+               OpenAI does.",
+        get: |agent| text(agent.api.base_url.as_ref()),
+        set: |agent, value| agent.api.base_url = value.optional_text(),
+    },
+    AgentKey {
+        name: "key_env",
+        shape: Shape::Command,
+        help: "The name of the variable with the key, if not the provider's usual one.",
+        get: |agent| text(agent.api.key_env.as_ref()),
+        set: |agent, value| agent.api.key_env = value.optional_text(),
+    },
+    AgentKey {
+        name: "context_window",
+        shape: Shape::Count(Zero::NoLimit),
+        help: "How many tokens fit into the model's context.",
+        get: |agent| agent.api.context_window.map_or(Value::None, Value::Count),
+        set: |agent, value| agent.api.context_window = value.optional_count(),
+    },
+    AgentKey {
+        name: "max_turns",
+        shape: Shape::Count(Zero::NoLimit),
+        help: "How many answers of the model one attempt may take.",
+        get: |agent| agent.api.max_turns.map_or(Value::None, Value::Count),
+        set: |agent, value| agent.api.max_turns = value.optional_count(),
+    },
+    AgentKey {
+        name: "prices",
+        shape: Shape::Pairs,
+        help: "Dollars per million tokens: input, output, cache_read and cache_write. Without them no cost is told.",
+        get: |agent| Value::Variables(agent.api.prices.clone()),
+        set: |agent, value| agent.api.prices = value.variables(),
     },
 ];
 

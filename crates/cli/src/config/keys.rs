@@ -6,6 +6,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use wiggum_agents::PromptVia;
+use wiggum_api_agent::Provider;
 
 use super::Config;
 use super::value::{Shape, Value, Zero};
@@ -101,8 +102,8 @@ pub(crate) const KEYS: &[Key] = &[
         path: "agent.name",
         flag: Some("--agent"),
         other_variables: &["WIGGUM_AGENT"],
-        help: "The agent to use: claude, codex, gemini, copilot, opencode, aider, amp, or one with a section \
-               [agents.NAME].",
+        help: "The agent to use: claude, codex, gemini, copilot, opencode, aider, amp, api (built in, over a \
+               model's API), or one with a section [agents.NAME].",
         example: Some("\"claude\""),
         get: |config| optional_text(config.agent.name.as_ref()),
         set: |config, value| config.agent.name = value.optional_text(),
@@ -127,6 +128,60 @@ pub(crate) const KEYS: &[Key] = &[
         get: |config| optional_text(config.agent.model.as_ref()),
         set: |config, value| config.agent.model = value.optional_text(),
         ..Key::of(Shape::Command)
+    },
+    Key {
+        path: "agent.provider",
+        flag: Some("--provider"),
+        other_variables: &["WIGGUM_PROVIDER"],
+        help: "Whose models the built-in agent (`api`) asks.",
+        example: Some("\"ollama\""),
+        get: |config| optional_text(config.agent.api.provider.as_ref()),
+        set: |config, value| config.agent.api.provider = value.optional_text(),
+        ..Key::of(Shape::Choice(Provider::NAMES))
+    },
+    Key {
+        path: "agent.base_url",
+        flag: Some("--base-url"),
+        other_variables: &["WIGGUM_BASE_URL"],
+        help: "Where the built-in agent asks, if not at the provider's usual address; without a provider, anybody \
+               who answers as OpenAI does.",
+        example: Some("\"http://127.0.0.1:8080/v1\""),
+        get: |config| optional_text(config.agent.api.base_url.as_ref()),
+        set: |config, value| config.agent.api.base_url = value.optional_text(),
+        ..Key::of(Shape::Command)
+    },
+    Key {
+        path: "agent.key_env",
+        help: "The name of the variable with the key for the built-in agent, if not the provider's usual one.",
+        example: Some("\"MY_PROVIDER_KEY\""),
+        get: |config| optional_text(config.agent.api.key_env.as_ref()),
+        set: |config, value| config.agent.api.key_env = value.optional_text(),
+        ..Key::of(Shape::Command)
+    },
+    Key {
+        path: "agent.context_window",
+        help: "How many tokens fit into the context of the built-in agent's model. 0 is as usual with the provider.",
+        example: Some("32768"),
+        get: |config| config.agent.api.context_window.map_or(Value::None, Value::Count),
+        set: |config, value| config.agent.api.context_window = value.optional_count(),
+        ..Key::of(Shape::Count(Zero::NoLimit))
+    },
+    Key {
+        path: "agent.max_turns",
+        help: "How many answers of its model the built-in agent may take for one attempt. 0 is 200.",
+        example: Some("50"),
+        get: |config| config.agent.api.max_turns.map_or(Value::None, Value::Count),
+        set: |config, value| config.agent.api.max_turns = value.optional_count(),
+        ..Key::of(Shape::Count(Zero::NoLimit))
+    },
+    Key {
+        path: "agent.prices",
+        help: "What the built-in agent's model costs, in dollars per million tokens: input, output, cache_read and \
+               cache_write. Without them no cost is told.",
+        example: Some("{ input = \"3\", output = \"15\" }"),
+        get: |config| Value::Variables(config.agent.api.prices.clone()),
+        set: |config, value| config.agent.api.prices = value.variables(),
+        ..Key::of(Shape::Pairs)
     },
     Key {
         path: "agent.args",

@@ -27,7 +27,7 @@ use serde::Serialize;
 use wiggum_agents::PromptVia;
 use wiggum_core::policy::{Millis, Policy};
 
-pub(crate) use agents::NamedAgent;
+pub(crate) use agents::{ApiConfig, NamedAgent};
 use keys::Key;
 pub(crate) use problem::{ConfigProblems, Place, Problem};
 use value::{Complaint, Shape, Value};
@@ -61,6 +61,8 @@ pub(crate) struct Flags {
     pub(crate) agent_command: Option<String>,
     pub(crate) agent_timeout: Option<Millis>,
     pub(crate) model: Option<String>,
+    pub(crate) provider: Option<String>,
+    pub(crate) base_url: Option<String>,
     pub(crate) fallback: Vec<String>,
     pub(crate) max_wait: Option<Millis>,
     pub(crate) continue_sessions: Option<bool>,
@@ -101,6 +103,7 @@ pub(crate) struct AgentConfig {
     pub(crate) prompt_via: PromptVia,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) model: Option<String>,
+    pub(crate) api: ApiConfig,
     pub(crate) args: Vec<String>,
     pub(crate) fallback: Vec<String>,
     pub(crate) pass_env: Vec<String>,
@@ -378,6 +381,8 @@ fn flag_values(flags: &Flags) -> Vec<(&'static str, Value)> {
         agent_command,
         agent_timeout,
         model,
+        provider,
+        base_url,
         fallback,
         max_wait,
         continue_sessions,
@@ -401,6 +406,8 @@ fn flag_values(flags: &Flags) -> Vec<(&'static str, Value)> {
         ("agent.command", text(agent_command)),
         ("agent.timeout", agent_timeout.map(Value::Duration)),
         ("agent.model", text(model)),
+        ("agent.provider", text(provider)),
+        ("agent.base_url", text(base_url)),
         ("agent.fallback", (!fallback.is_empty()).then(|| Value::List(fallback.clone()))),
         ("agent.max_wait", max_wait.map(Value::Duration)),
         ("agent.continue", continue_sessions.map(Value::Switch)),

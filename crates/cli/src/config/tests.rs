@@ -426,6 +426,8 @@ fn all_flags() {
         agent_command: Some("c".to_owned()),
         agent_timeout: Some(Millis::from_secs(60)),
         model: Some("m".to_owned()),
+        provider: Some("ollama".to_owned()),
+        base_url: Some("http://u".to_owned()),
         fallback: vec!["f".to_owned()],
         max_wait: Some(Millis::from_secs(3600)),
         continue_sessions: Some(true),
@@ -448,6 +450,8 @@ headless = true <- --headless
 allow_dirty = true <- --allow-dirty
 agent.command = \"c\" <- --agent-command
 agent.model = \"m\" <- --model
+agent.provider = \"ollama\" <- --provider
+agent.base_url = \"http://u\" <- --base-url
 agent.fallback = [\"f\"] <- --fallback
 agent.max_wait = \"1h\" <- --max-wait
 agent.continue = true <- --continue
@@ -499,7 +503,7 @@ agents.mine.prompt_via = \"file\" <- wiggum.toml:9"
     );
     check_problems(
         "[agents.a]\nfamily = \"cladue\"\nmodle = \"x\"\n[agents]\nb = 1\n",
-        "wiggum.toml:2:10: `agents.a.family`: expected \"claude\", \"codex\", \"gemini\", \"copilot\", \"opencode\", \"aider\" or \"amp\", found \"cladue\"\n  hint: did you mean \"claude\"?\nwiggum.toml:3:1: unknown key `agents.a.modle`\n  hint: did you mean `model`?\nwiggum.toml:5:1: `agents.b` is a section\n  hint: write [agents.b]",
+        "wiggum.toml:2:10: `agents.a.family`: expected \"claude\", \"codex\", \"gemini\", \"copilot\", \"opencode\", \"aider\", \"amp\" or \"api\", found \"cladue\"\n  hint: did you mean \"claude\"?\nwiggum.toml:3:1: unknown key `agents.a.modle`\n  hint: did you mean `model`?\nwiggum.toml:5:1: `agents.b` is a section\n  hint: write [agents.b]",
     );
 }
 

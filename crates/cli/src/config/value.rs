@@ -61,6 +61,7 @@ pub(crate) const OWN_VARIABLES: &[&str] = &[
     "WIGGUM_ATTEMPT",
     "WIGGUM_PROMPT_FILE",
     "WIGGUM_BIN",
+    "WIGGUM_NUDGES",
     "WIGGUM_CRASH_AT",
     "WIGGUM_RECORD",
 ];

@@ -217,6 +217,7 @@ fn kind(event: &Event) -> Kind {
         | Event::BacklogRead { .. }
         | Event::StatusWritten { .. }
         | Event::StatusPutBack { .. }
+        | Event::Nudged { .. }
         | Event::WorkKept { .. }
         | Event::WorkspaceReset { .. }
         | Event::Noticed { .. } => Kind::Bookkeeping,

@@ -142,8 +142,10 @@ impl Sandbox {
 
     pub(crate) fn git_in(&self, directory: &Path, args: &[&str]) -> String {
         let identity = ["-c", "user.name=User", "-c", "user.email=user@example.com"];
+        // Git's housekeeping outlives it for a moment and would be taken for something left of a run.
+        let alone = ["-c", "maintenance.auto=false"];
         let mut git = self.command("git");
-        let output = git.current_dir(directory).args(identity).args(args).output().unwrap();
+        let output = git.current_dir(directory).args(identity).args(alone).args(args).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "git {args:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
         text.trim_end_matches('\n').to_owned()

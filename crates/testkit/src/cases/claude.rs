@@ -26,7 +26,7 @@ pub(super) fn cases() -> Vec<Case> {
 fn case(name: &'static str, scenario: impl Into<Scenario>) -> Case {
     // Its own retries take minutes; the engine does better.
     let case = Case::new(Agent::Claude, name, scenario).with("CLAUDE_CODE_MAX_RETRIES", "1");
-    case.arguments(&bold(&[]))
+    case.with_arguments(&bold(&[]))
 }
 
 /// The usual arguments, with all permissions, and some more.
@@ -74,16 +74,17 @@ fn endings() -> Vec<Case> {
                 done(),
             ],
         ),
-        case("max_turns", [bash("date").forever()]).arguments(&bold(&["--max-turns", "1"])),
+        case("max_turns", [bash("date").forever()]).with_arguments(&bold(&["--max-turns", "1"])),
         case("max_budget", [bash("date").uses(Usage { input: 900_000, ..Usage::default() }).forever()])
-            .arguments(&bold(&["--max-budget-usd", "1"])),
-        case("permission_denied", [bash("touch a.txt"), done()]).arguments(&PLAIN),
+            .with_arguments(&bold(&["--max-budget-usd", "1"])),
+        case("permission_denied", [bash("touch a.txt"), done()]).with_arguments(&PLAIN),
         case("truncated_stream", [Turn::says("half an answer, and no end").cut(Cut::End)]),
+        case("truncated_later", [bash("date"), Turn::says("half an answer, and no end").cut(Cut::End)]),
         case("refusal", [Turn::says("I will not.").stops_for("refusal")]),
         case("max_tokens", [Turn::says("first half").stops_for("max_tokens"), done()]),
         case("empty_result", [Turn::says("I think I am done").forever()]).file(".claude/settings.json", hook),
         case("background_child", [background("sleep 300"), done()]),
-        case("not_verbose", [done()]).arguments(&PLAIN[..4]),
+        case("not_verbose", [done()]).with_arguments(&PLAIN[..4]),
     ]
 }
 
@@ -102,7 +103,7 @@ fn provider_faults() -> Vec<Case> {
         case("wrong_key", [Turn::fails(HttpError::new(401, "invalid x-api-key")).forever()]),
         case("no_key", [done()]).without("ANTHROPIC_API_KEY"),
         case("model_not_found", [Turn::fails(HttpError::new(404, "model: nonesuch")).forever()])
-            .arguments(&bold(&["--model", "nonesuch"])),
+            .with_arguments(&bold(&["--model", "nonesuch"])),
         case("error_in_stream", [Turn::default().with_error("overloaded_error", "Overloaded"), done()]),
         case("dropped_once", [Turn::says(&"word ".repeat(200)).cut(Cut::Middle), done()]),
         case("dropped", [Turn::says("never heard").cut(Cut::Before).forever()]),
@@ -114,7 +115,7 @@ fn provider_faults() -> Vec<Case> {
         ),
         case("fallback_model", [overloaded().times(3), done()])
             .with("CLAUDE_CODE_MAX_RETRIES", "4")
-            .arguments(&bold(&["--fallback-model", "haiku"])),
+            .with_arguments(&bold(&["--fallback-model", "haiku"])),
     ]
 }
 
@@ -173,8 +174,8 @@ fn sessions() -> Vec<Case> {
     vec![
         case("resumed", [done(), Turn::says("Still done.")])
             .after(&first)
-            .arguments(&bold(&["--resume", SESSION])),
-        case("resume_unknown", [done()]).arguments(&bold(&["--resume", SESSION])),
-        case("session_in_use", [done(), done()]).after(&first).arguments(&first),
+            .with_arguments(&bold(&["--resume", SESSION])),
+        case("resume_unknown", [done()]).with_arguments(&bold(&["--resume", SESSION])),
+        case("session_in_use", [done(), done()]).after(&first).with_arguments(&first),
     ]
 }

@@ -17,7 +17,7 @@ pub(super) fn cases() -> Vec<Case> {
         Turn { text: "I will write the file.".to_owned(), ..bash("printf 'hello\\n' > hello.txt; ls") };
     vec![
         case("success", Scenario::from([first, done()]).usage(usage)),
-        case("permission_denied", [bash("touch a.txt"), done()]).arguments(&PLAIN),
+        case("permission_denied", [bash("touch a.txt"), done()]).with_arguments(&PLAIN),
         case("wrong_key", fails(401, "Incorrect API key provided")),
         case("bad_request", fails(400, "messages: not like this")),
         case("truncated_stream", [Turn::says("half an answer").cut(Cut::End).forever()]),
@@ -32,7 +32,7 @@ pub(super) fn cases() -> Vec<Case> {
 
 fn case(name: &'static str, scenario: impl Into<Scenario>) -> Case {
     let arguments = [&PLAIN[..], &["--allow-all-tools"]].concat();
-    Case::new(Agent::Copilot, name, scenario).arguments(&arguments)
+    Case::new(Agent::Copilot, name, scenario).with_arguments(&arguments)
 }
 
 fn done() -> Turn {

@@ -23,7 +23,7 @@ pub(super) fn cases() -> Vec<Case> {
         case("success", Scenario::from([first, done()]).usage(usage)),
         case("wrong_key", fails(403, "PERMISSION_DENIED", "API key not valid.")),
         case("bad_request", fails(400, "INVALID_ARGUMENT", "contents: not like this")).unsteady(),
-        case("permission_denied", [shell("touch a.txt"), done()]).arguments(&PLAIN).unsteady(),
+        case("permission_denied", [shell("touch a.txt"), done()]).with_arguments(&PLAIN).unsteady(),
         case("truncated_stream", [Turn::says("half an answer").cut(Cut::End).forever()]).unsteady(),
         case("interrupted_in_call", [Turn::says("never").hangs()])
             .signalled(Moment::Asked(1), Signal::INT)
@@ -33,7 +33,7 @@ pub(super) fn cases() -> Vec<Case> {
 
 fn case(name: &'static str, scenario: impl Into<Scenario>) -> Case {
     let arguments = [&PLAIN[..], &["--yolo"]].concat();
-    Case::new(Agent::Gemini, name, scenario).arguments(&arguments)
+    Case::new(Agent::Gemini, name, scenario).with_arguments(&arguments)
 }
 
 fn done() -> Turn {

@@ -26,7 +26,8 @@ impl Git {
         }
     }
 
-    fn head_from_files(&self) -> Option<Head> {
+    /// `None` where only git itself can tell.
+    pub fn head_from_files(&self) -> Option<Head> {
         let path = self.git_dir.join("HEAD");
         if path.is_symlink() {
             return None;

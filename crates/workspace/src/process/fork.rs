@@ -19,7 +19,13 @@ pub(super) struct Spawned {
     pub(super) stderr: File,
 }
 
-pub(super) fn spawn(launch: &Launch, _token: Token) -> io::Result<Spawned> {
+/// Where a program's output goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Streams {
+    Pipes,
+}
+
+pub(super) fn spawn(launch: &Launch, _token: Token, _streams: Streams) -> io::Result<Spawned> {
     if launch.confinement.is_some() {
         // Nothing can be confined here, and nothing runs as if it were.
         return Err(io::ErrorKind::Unsupported.into());

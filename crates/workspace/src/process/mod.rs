@@ -34,6 +34,12 @@ mod spawn;
 #[path = "fork.rs"]
 mod spawn;
 
+#[cfg(target_os = "linux")]
+mod collect;
+#[cfg(not(target_os = "linux"))]
+#[path = "supervised.rs"]
+mod collect;
+
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -207,13 +213,7 @@ pub struct Output {
 /// Runs a program to its end on this thread and collects all its output. What it leaves running is
 /// left alone: git starts helpers that are meant to stay, such as `gpg-agent`.
 pub fn run(launch: Launch) -> Result<Output, LaunchError> {
-    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-    let supervisor = Supervisor::start(launch, Survivors::Leave)?;
-    let ended = supervisor.supervise(&mut |stream, bytes| match stream {
-        Stream::Stdout => stdout.extend_from_slice(bytes),
-        Stream::Stderr => stderr.extend_from_slice(bytes),
-    });
-    Ok(Output { exit: ended.exit, stdout, stderr })
+    collect::run(launch)
 }
 
 /// Makes orphaned descendants come back to this process, where they are found. [`launch`] does it

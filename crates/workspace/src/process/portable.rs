@@ -17,7 +17,7 @@ pub(super) fn exit_signal(pid: Pid) -> io::Result<OwnedFd> {
     let (reader, writer) = io::pipe()?;
     thread::Builder::new().name("process exit".to_owned()).spawn(move || {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        while waitid(WaitId::Pid(pid), options) == Err(rustix::io::Errno::INTR) {}
+        while matches!(waitid(WaitId::Pid(pid), options), Err(rustix::io::Errno::INTR)) {}
         // Closing the other end is the message.
         drop(writer);
     })?;

@@ -13,6 +13,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::ptr;
 
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::Pid;
 
 use super::registry::Token;
@@ -25,7 +26,32 @@ pub(super) struct Spawned {
     pub(super) stderr: File,
 }
 
-pub(super) fn spawn(launch: &Launch, token: Token) -> io::Result<Spawned> {
+/// Where a program's output goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Streams {
+    /// To be read while it runs.
+    Pipes,
+    /// To be read when it has ended.
+    Memory,
+}
+
+impl Streams {
+    /// Our end and the program's.
+    fn open(self) -> io::Result<(File, OwnedFd)> {
+        match self {
+            Self::Pipes => {
+                let (ours, theirs) = io::pipe()?;
+                Ok((OwnedFd::from(ours).into(), theirs.into()))
+            }
+            Self::Memory => {
+                let file = memfd_create(c"output", MemfdFlags::CLOEXEC)?;
+                Ok((file.try_clone()?.into(), file))
+            }
+        }
+    }
+}
+
+pub(super) fn spawn(launch: &Launch, token: Token, streams: Streams) -> io::Result<Spawned> {
     let environment = environment(launch);
     let (program, arguments) = command(launch, &environment)?;
     let (child_in, stdin) = match &launch.stdin {
@@ -35,7 +61,7 @@ pub(super) fn spawn(launch: &Launch, token: Token) -> io::Result<Spawned> {
             (reader.into(), Some(File::from(OwnedFd::from(writer))))
         }
     };
-    let ((stdout, child_out), (stderr, child_err)) = (io::pipe()?, io::pipe()?);
+    let ((stdout, child_out), (stderr, child_err)) = (streams.open()?, streams.open()?);
     let streams = [child_in.as_raw_fd(), child_out.as_raw_fd(), child_err.as_raw_fd()];
     let order = Order { cwd: zero_ended(launch.cwd.as_os_str())?, streams, environment: &environment };
     let main = system::with_token(token, || match order.start(&program, &arguments) {
@@ -47,8 +73,7 @@ pub(super) fn spawn(launch: &Launch, token: Token) -> io::Result<Spawned> {
         }
         other => other,
     })?;
-    let file = |pipe: io::PipeReader| File::from(OwnedFd::from(pipe));
-    Ok(Spawned { main, stdin, stdout: file(stdout), stderr: file(stderr) })
+    Ok(Spawned { main, stdin, stdout, stderr })
 }
 
 /// Ours, with what the launch takes away and adds: `NAME=value`, each name once.

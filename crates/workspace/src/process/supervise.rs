@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, 
 use wiggum_core::event::Exit;
 
 use super::registry::{self, Live, Survivors, Token};
-use super::spawn::{Spawned, spawn};
+use super::spawn::{Spawned, Streams, spawn};
 use super::{Ended, Grace, Input, Launch, LaunchError, Stop, Stream, system};
 
 /// As much as a pipe holds.
@@ -70,7 +70,7 @@ impl Supervisor {
         let started = Instant::now();
         let Spawned { main, stdin, stdout, stderr } = {
             let mut live = registry::lock();
-            let spawned = spawn(&launch, token).map_err(|source| LaunchError::Spawn {
+            let spawned = spawn(&launch, token, Streams::Pipes).map_err(|source| LaunchError::Spawn {
                 command: shown.clone(),
                 cwd,
                 source,
@@ -298,7 +298,7 @@ fn abandon(main: Pid, token: Token) {
     registry::remove(token);
 }
 
-fn wait_for(main: Pid) -> Option<WaitStatus> {
+pub(super) fn wait_for(main: Pid) -> Option<WaitStatus> {
     loop {
         match waitpid(Some(main), WaitOptions::empty()) {
             Ok(ended) => return ended.map(|(_, status)| status),

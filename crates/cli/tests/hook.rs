@@ -1,0 +1,682 @@
+//! The loop inside a session, as an agent sees it: a hook's question in, our answer out.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test may fail here")]
+
+mod support;
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use support::Sandbox;
+
+const ID: &str = "f25a09db-4107-4f56-8e5d-65892d45885c";
+
+/// What a hook said; `Null` is silence.
+struct Answer(Value);
+
+impl Answer {
+    #[track_caller]
+    fn blocks(&self, words: &[&str]) {
+        assert_eq!(self.0["decision"], "block", "{:#}", self.0);
+        let reason = self.0["reason"].as_str().unwrap();
+        for word in words {
+            assert!(reason.contains(word), "{word:?} should be in:\n{reason}");
+        }
+    }
+
+    /// It may stop, and the user is told this.
+    #[track_caller]
+    fn lets_go(&self, words: &[&str]) {
+        assert_eq!(self.0.get("decision"), None, "{:#}", self.0);
+        let note = self.0["systemMessage"].as_str().unwrap_or_else(|| panic!("silence: {:#}", self.0));
+        for word in words {
+            assert!(note.contains(word), "{word:?} should be in: {note}");
+        }
+    }
+
+    #[track_caller]
+    fn is_silent(&self) {
+        assert_eq!(self.0, Value::Null);
+    }
+}
+
+impl Sandbox {
+    /// Asks a hook; it must exit with 0 and answer JSON or nothing at all.
+    fn hook_raw(&self, event: &str, input: &[u8]) -> Answer {
+        let mut command = self.command(env!("CARGO_BIN_EXE_wiggum"));
+        command.current_dir(&self.root).args(["hook", event]);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // A hook that answers without reading is fine.
+        drop(child.stdin.take().unwrap().write_all(input));
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        let text = String::from_utf8(output.stdout).unwrap();
+        if text.is_empty() { Answer(Value::Null) } else { Answer(serde_json::from_str(&text).unwrap()) }
+    }
+
+    fn hook(&self, event: &str, more: Value) -> Answer {
+        let mut input = json!({ "session_id": ID, "cwd": self.root, "hook_event_name": event });
+        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        self.hook_raw(event, input.to_string().as_bytes())
+    }
+
+    fn stop(&self, message: &str) -> Answer {
+        self.hook("stop", json!({ "last_assistant_message": message }))
+    }
+
+    fn prompt_hook(&self, prompt: &str) -> Answer {
+        self.hook("user-prompt-submit", json!({ "prompt": prompt }))
+    }
+
+    #[track_caller]
+    fn begin(&self, prompt: &str) {
+        let answer = self.prompt_hook(prompt);
+        answer.lets_go(&["the loop is on"]);
+    }
+
+    fn state_file(&self) -> PathBuf {
+        self.root.join(format!(".wiggum/sessions/{ID}.json"))
+    }
+
+    fn session(&self) -> Value {
+        serde_json::from_slice(&fs::read(self.state_file()).unwrap()).unwrap()
+    }
+
+    /// Waits until so many hooks hold or await the session's lock.
+    fn wait_for_hooks(&self, count: usize) {
+        let lock = self.state_file().with_extension("lock");
+        let open = |process: &PathBuf| {
+            let files = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
+            files.into_iter().any(|file| fs::read_link(file.path()).is_ok_and(|target| target == lock))
+        };
+        let count_now =
+            || fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path()).filter(open).count();
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(8);
+        while count_now() < count {
+            assert!(std::time::Instant::now() < until, "the hooks should have come");
+            std::thread::yield_now();
+        }
+    }
+
+    /// Something a breaker takes for progress.
+    fn work(&self, n: usize) {
+        self.write("work.txt", &"x".repeat(n));
+    }
+}
+
+#[test]
+fn a_task_is_handed_back_until_it_is_promised() {
+    let sandbox = Sandbox::new();
+    let answer = sandbox
+        .prompt_hook("/ralph-loop \"make it\nall of it\" --max-iterations 5 --completion-promise FIXED");
+    answer.lets_go(&["iteration 1/5"]);
+    let context = answer.0["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    assert!(
+        context.contains("make it\nall of it") && context.contains("<promise>FIXED</promise>"),
+        "{context}"
+    );
+
+    sandbox.stop("I am done.").blocks(&["make it\nall of it", "Iteration 2/5", "<promise>FIXED</promise>"]);
+    sandbox.stop("<promise>DONE</promise>").blocks(&["Iteration 3/5"]);
+    sandbox
+        .stop("All there.\n\n<promise>FIXED</promise>")
+        .lets_go(&["done after 3 iterations", "unverified"]);
+    sandbox.stop("Something else.").is_silent();
+    assert_eq!(sandbox.session()["ended"]["reason"], "goal_achieved");
+    sandbox.assert_clean();
+}
+
+#[test]
+fn words_that_only_mention_the_promise_do_not_count() {
+    for message in [
+        "I must not output `<promise>DONE</promise>` yet.",
+        "Once the tests pass I will say:\n<promise>DONE</promise>",
+        "DONE",
+        "All tests passing. Ready for review.",
+        "```\n<promise>DONE</promise>\n```",
+        "Only when all of the task is really done, end your message with this line:\n\n<promise>DONE</promise>",
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.begin("/ralph-loop make it");
+        sandbox.stop(message).blocks(&["make it"]);
+    }
+    let sandbox = Sandbox::new();
+    let asked = "Finish with this line:\n<promise>DONE</promise>";
+    sandbox.begin(&format!("/ralph-loop make it\n{asked}"));
+    sandbox.stop(asked).blocks(&["make it"]);
+    for message in ["TASK_COMPLETE", "All of it works.\n\n**TASK_COMPLETE**", "<promise>complete</promise>"] {
+        let sandbox = Sandbox::new();
+        sandbox.begin("/ralph-loop make it");
+        sandbox.stop(message).lets_go(&["done after 1 iteration:"]);
+    }
+}
+
+#[test]
+fn a_promise_needs_its_checks() {
+    let sandbox = Sandbox::new();
+    sandbox.begin(
+        "/ralph-loop make it --verify 'test -f made.txt || { echo error: made.txt is missing; exit 3; }'",
+    );
+    let promise = "<promise>DONE</promise>";
+    sandbox.stop(promise).blocks(&["exit code 3", "error: made.txt is missing", "make it", "Iteration 2/10"]);
+    sandbox.write("made.txt", "");
+    sandbox.stop("I made it.").blocks(&["its check passed", promise]);
+    sandbox.stop(promise).lets_go(&["done after 3 iterations", "its check passed"]);
+}
+
+#[test]
+fn the_checks_of_the_configuration_hold_as_they_were_at_the_start() {
+    let sandbox = Sandbox::new();
+    sandbox.write("wiggum.toml", "[checks]\nverify = [\"test -f made.txt\"]\n");
+    sandbox.begin("/ralph-loop make it");
+    fs::remove_file(sandbox.root.join("wiggum.toml")).unwrap();
+    sandbox.stop("<promise>DONE</promise>").blocks(&["`test -f made.txt` failed"]);
+
+    sandbox.write("wiggum.toml", "[checks]\nverify = 3\n");
+    sandbox.prompt_hook("/ralph-loop again").lets_go(&["not in force", "wiggum.toml"]);
+}
+
+#[test]
+fn a_promise_needs_every_box_of_its_plan() {
+    let sandbox = Sandbox::new();
+    sandbox.begin("/ralph-loop make it --plan fix_plan.md");
+    let promise = "<promise>DONE</promise>";
+    sandbox.stop(promise).blocks(&["fix_plan.md cannot be read"]);
+    sandbox.write("fix_plan.md", "- [x] one\n- [ ] two\n- [ ] three\n");
+    sandbox.stop(promise).blocks(&["2 boxes are open of fix_plan.md", "- [ ] two", "- [ ] three", "make it"]);
+    sandbox.write("fix_plan.md", "- [x] one\n- [x] two\n- [x] three\n");
+    sandbox.stop("Ticked.").blocks(&["its check passed", promise]);
+    sandbox.stop(promise).lets_go(&["done after 4 iterations", "its check passed"]);
+}
+
+#[test]
+fn ready_said_twice_completes_only_where_that_is_wanted_and_checked() {
+    let ready = "All tests passing, ready for review.";
+    let sandbox = Sandbox::new();
+    sandbox.begin("/ralph-loop make it --complete-without-claim --verify true");
+    sandbox.stop(ready).blocks(&[]);
+    sandbox.stop("Hm.").blocks(&[]);
+    sandbox.work(1);
+    sandbox.stop(ready).blocks(&[]);
+    sandbox.stop(ready).lets_go(&["done after 4 iterations", "its check passed"]);
+
+    for arguments in ["--verify true", "--complete-without-claim"] {
+        let sandbox = Sandbox::new();
+        sandbox.begin(&format!("/ralph-loop make it {arguments} --no-progress 0"));
+        for _ in 0..4 {
+            sandbox.stop(ready).blocks(&[]);
+        }
+    }
+}
+
+#[test]
+fn limits_let_it_stop_and_say_so() {
+    let sandbox = Sandbox::new();
+    sandbox.begin("/ralph-loop make it --max-iterations 3 --no-progress 0");
+    sandbox.stop("a").blocks(&["Iteration 2/3"]);
+    sandbox.stop("b").blocks(&["Iteration 3/3"]);
+    sandbox.stop("c").lets_go(&["the limit of 3 iterations is reached"]);
+    assert_eq!(sandbox.session()["ended"]["reason"], "max_iterations");
+
+    sandbox.begin("/ralph-loop make it --max-iterations 0 --no-progress 0");
+    for _ in 0..12 {
+        sandbox.stop("a").blocks(&[]);
+    }
+}
+
+#[test]
+fn three_iterations_without_a_change_are_enough() {
+    let sandbox = Sandbox::new();
+    sandbox.begin("/ralph-loop make it");
+    sandbox.stop("a").blocks(&[]);
+    sandbox.stop("b").blocks(&[]);
+    sandbox.work(1);
+    sandbox.stop("c").blocks(&[]);
+    sandbox.git(&["commit", "-q", "--allow-empty", "-m", "progress"]);
+    sandbox.stop("d").blocks(&[]);
+    sandbox.stop("e").blocks(&[]);
+    sandbox.stop("f").blocks(&[]);
+    sandbox.stop("g").lets_go(&["nothing in the repository changed for 3 iterations"]);
+    assert_eq!(sandbox.session()["ended"]["reason"], "no_progress");
+}
+
+#[test]
+fn an_agent_that_waits_for_its_own_background_work_is_not_stuck() {
+    let sandbox = Sandbox::new();
+    sandbox.begin("/ralph-loop make it");
+    for n in 2..10 {
+        let stop = json!({ "last_assistant_message": "Waiting.", "background_tasks": [{ "id": "b1" }] });
+        sandbox.hook("stop", stop).blocks(&[&format!("Iteration {n}/10")]);
+    }
+}
+
+#[test]
+fn the_same_error_five_times_is_enough() {
+    let sandbox = Sandbox::new();
+    sandbox.begin("/ralph-loop make it --max-iterations 0 --verify 'echo error: no such thing in line $(date +%N) >&2; exit 1'");
+    for n in 1..5 {
+        sandbox.work(n);
+        sandbox.stop("next").blocks(&["error: no such thing"]);
+    }
+    sandbox.work(5);
+    sandbox.stop("next").lets_go(&["the same error 5 times in a row", "no such thing"]);
+
+    sandbox.begin("/ralph-loop make it --max-iterations 0");
+    for n in 1..12 {
+        sandbox.work(10 + n);
+        sandbox.stop(if n % 4 == 0 { "Error: other" } else { "Error: one" }).blocks(&[]);
+    }
+}
+
+#[test]
+fn a_cancelled_loop_lets_go() {
+    let sandbox = Sandbox::new();
+    sandbox.begin("/ralph-loop make it");
+    sandbox.stop("a").blocks(&[]);
+    sandbox.prompt_hook("/cancel-ralph").blocks(&["cancelled in iteration 2/10"]);
+    sandbox.stop("b").lets_go(&["cancelled"]);
+    sandbox.stop("c").is_silent();
+    sandbox.prompt_hook("/cancel-ralph").blocks(&["no loop runs in this session"]);
+
+    sandbox.begin("/ralph-loop make it again");
+    sandbox.stop("d").blocks(&["make it again", "Iteration 2/10"]);
+    sandbox.wiggum(&["session", "cancel"]).exits(0).says(ID);
+    sandbox.stop("e").lets_go(&["cancelled"]);
+    sandbox.wiggum(&["session", "cancel"]).complains(2, &["no loop runs in any session"]);
+}
+
+#[test]
+fn a_loop_cancelled_during_its_check_lets_go() {
+    let mut sandbox = Sandbox::new();
+    sandbox.env("WIGGUM", env!("CARGO_BIN_EXE_wiggum"));
+    sandbox.begin("/ralph-loop make it --verify '\"$WIGGUM\" session cancel'");
+    sandbox.stop("a").lets_go(&["cancelled"]);
+}
+
+#[test]
+fn other_sessions_and_sub_agents_are_never_caught() {
+    let sandbox = Sandbox::new();
+    sandbox.begin("/ralph-loop make it");
+    let before = fs::read(sandbox.state_file()).unwrap();
+    sandbox.hook("stop", json!({ "session_id": "another", "last_assistant_message": "x" })).is_silent();
+    sandbox
+        .hook("stop", json!({ "hook_event_name": "SubagentStop", "last_assistant_message": "x" }))
+        .is_silent();
+    sandbox.hook("stop", json!({ "agent_id": "a1", "last_assistant_message": "x" })).is_silent();
+    sandbox.hook("session-end", json!({ "session_id": "another" })).is_silent();
+    sandbox.prompt_hook("what about /ralph-loop?").is_silent();
+    assert_eq!(fs::read(sandbox.state_file()).unwrap(), before);
+
+    sandbox
+        .hook("user-prompt-submit", json!({ "session_id": "another", "prompt": "/ralph-loop other" }))
+        .lets_go(&[]);
+    sandbox.stop("x").blocks(&["make it", "Iteration 2/10"]);
+    sandbox.hook("stop", json!({ "session_id": "another" })).blocks(&["other", "Iteration 2/10"]);
+}
+
+#[test]
+fn a_session_is_found_from_wherever_its_agent_went() {
+    let mut sandbox = Sandbox::new();
+    fs::create_dir_all(sandbox.root.join("a/b")).unwrap();
+    let below = sandbox.root.join("a/b");
+    sandbox.hook("user-prompt-submit", json!({ "cwd": below, "prompt": "/ralph-loop make it" })).lets_go(&[]);
+    assert!(sandbox.state_file().exists(), "the state belongs to the repository");
+    sandbox.stop("x").blocks(&[]);
+    let root = sandbox.root.to_str().unwrap().to_owned();
+    sandbox.env("CLAUDE_PROJECT_DIR", &root);
+    sandbox.hook("stop", json!({ "cwd": sandbox.base() })).blocks(&[]);
+}
+
+#[test]
+fn whatever_is_wrong_on_our_side_lets_it_stop() {
+    let sandbox = Sandbox::new();
+    sandbox.begin("/ralph-loop make it");
+    let good = fs::read(sandbox.state_file()).unwrap();
+    let newer = String::from_utf8(good.clone()).unwrap().replace("\"version\": 1", "\"version\": 99");
+    for broken in [&b"{"[..], b"", b"null", b"\xff\xfe", &good[..good.len() / 2], newer.as_bytes()] {
+        fs::write(sandbox.state_file(), broken).unwrap();
+        sandbox.stop("x").lets_go(&["wiggum: the loop is not in force", ID]);
+    }
+    fs::remove_file(sandbox.state_file()).unwrap();
+    fs::create_dir(sandbox.state_file()).unwrap();
+    sandbox.stop("x").lets_go(&["not in force"]);
+    fs::remove_dir(sandbox.state_file()).unwrap();
+    fs::write(sandbox.state_file(), good).unwrap();
+
+    for input in
+        [&b""[..], b"not json", b"[]", b"{}", b"\xff", b"{\"session_id\": 3}", b"{\"session_id\": null}"]
+    {
+        sandbox.hook_raw("stop", input).lets_go(&["not in force"]);
+    }
+    sandbox.hook("no-such-hook", json!({})).lets_go(&["there is no hook `no-such-hook`"]);
+    for arguments in [&["hook"][..], &["hook", "no", "such", "--thing"]] {
+        // The exit code of usage errors would send an agent back.
+        sandbox.wiggum(arguments).exits(0).says("there is no hook");
+    }
+    sandbox.wiggum(&["hook", "--help"]).exits(0).says("Usage: wiggum hook");
+    sandbox.stop("x").blocks(&["make it"]);
+}
+
+#[test]
+fn a_state_that_cannot_be_written_lets_it_stop() {
+    let sandbox = Sandbox::new();
+    sandbox.begin("/ralph-loop make it");
+    // A name that leaves no room for a temporary one beside it: then even root cannot write.
+    let long = sandbox.base().join("n".repeat(250));
+    fs::rename(sandbox.state_file(), &long).unwrap();
+    std::os::unix::fs::symlink(&long, sandbox.state_file()).unwrap();
+    let before = fs::read(&long).unwrap();
+    sandbox.stop("x").lets_go(&["not in force", "cannot read or write"]);
+    assert_eq!(fs::read(&long).unwrap(), before);
+}
+
+#[test]
+fn hostile_ids_touch_nothing() {
+    let sandbox = Sandbox::new();
+    for id in ["../../x", "..", "/etc/passwd", "a/b", "", ".json", "a\u{0}b", &"x".repeat(5000)] {
+        sandbox.hook("stop", json!({ "session_id": id })).lets_go(&["is not a session id"]);
+        let start = json!({ "session_id": id, "prompt": "/ralph-loop make it" });
+        sandbox.hook("user-prompt-submit", start).lets_go(&["is not a session id"]);
+    }
+    assert!(!sandbox.exists(".wiggum"));
+    assert!(!sandbox.base().join("x.json").exists());
+    sandbox
+        .wiggum(&["session", "start", "--session", "../x", "--prompt", "y"])
+        .complains(2, &["is not a session id"]);
+}
+
+#[test]
+fn a_mistyped_command_is_explained_instead_of_started() {
+    let sandbox = Sandbox::new();
+    for (prompt, words) in [
+        ("/ralph-loop", "there is no task"),
+        ("/ralph-loop x --max-iterations many", "whole number"),
+        ("/ralph-loop x --max-iteration 3", "is not known"),
+    ] {
+        sandbox.prompt_hook(prompt).blocks(&[words, "usage: /ralph-loop"]);
+    }
+    assert!(!sandbox.exists(".wiggum"));
+    sandbox.stop("x").is_silent();
+}
+
+#[test]
+fn two_questions_at_once_leave_a_whole_state() {
+    let sandbox = Sandbox::new();
+    sandbox.begin("/ralph-loop make it --max-iterations 0 --no-progress 0");
+    std::thread::scope(|scope| {
+        for n in 0..8 {
+            let sandbox = &sandbox;
+            scope.spawn(move || {
+                for m in 0..4 {
+                    sandbox.stop(&format!("step {n} {m}")).blocks(&["make it"]);
+                }
+            });
+        }
+    });
+    assert_eq!(sandbox.session()["iteration"], 33, "every stop is counted once");
+}
+
+#[test]
+fn one_stop_asked_about_twice_is_counted_once() {
+    let sandbox = Sandbox::new();
+    let check = r#"test -f checked || { echo > "$SANDBOX/ready"; cat "$SANDBOX/go"; }"#;
+    sandbox.begin(&format!("/ralph-loop make it --no-progress 0 --verify '{check}'"));
+    sandbox.make_pipe("ready");
+    sandbox.make_pipe("go");
+    // As when two installations call us: the second asks while the first still checks.
+    std::thread::scope(|scope| {
+        let answers = [(); 2].map(|()| scope.spawn(|| sandbox.stop("Not yet.")));
+        sandbox.receive("ready");
+        sandbox.wait_for_hooks(2);
+        sandbox.go();
+        for answer in answers {
+            answer.join().unwrap().blocks(&["Iteration 2/10"]);
+        }
+    });
+    assert_eq!(sandbox.session()["iteration"], 2);
+    // The same words at the next stop are another stop.
+    sandbox.write("checked", "");
+    sandbox.stop("Not yet.").blocks(&["Iteration 3/10"]);
+    sandbox.stop("Not yet.").blocks(&["Iteration 4/10"]);
+}
+
+#[test]
+fn the_message_is_read_from_the_end_of_a_huge_transcript() {
+    let sandbox = Sandbox::new();
+    sandbox.begin("/ralph-loop make it");
+    let path = sandbox.base().join("transcript.jsonl");
+    let mut file = fs::File::create(&path).unwrap();
+    // Sparse, so that it costs nothing to make; reading it all would take minutes.
+    file.set_len(200 << 30).unwrap();
+    std::io::Seek::seek(&mut file, std::io::SeekFrom::End(0)).unwrap();
+    let line = |text: &str, sidechain: bool| {
+        json!({ "type": "assistant", "isSidechain": sidechain, "message": { "role": "assistant",
+                "content": [{ "type": "text", "text": text }] } })
+        .to_string()
+    };
+    let lines = [String::new(), line("All there.\n\n<promise>DONE</promise>", false), line("Not yet.", true)];
+    file.write_all((lines.join("\n") + "\n").as_bytes()).unwrap();
+    sandbox.hook("stop", json!({ "transcript_path": path })).lets_go(&["done after 1 iteration"]);
+
+    sandbox.begin("/ralph-loop make it");
+    sandbox.make_pipe("pipe");
+    let pipe = sandbox.base().join("pipe").display().to_string();
+    for path in ["/dev/zero", "/nowhere", "/", &pipe] {
+        sandbox.hook("stop", json!({ "transcript_path": path })).blocks(&[]);
+        sandbox.work(path.len());
+    }
+}
+
+#[test]
+fn the_cap_of_claude_code_is_never_hit_silently() {
+    let mut sandbox = Sandbox::new();
+    sandbox.env("CLAUDECODE", "1");
+    sandbox.begin("/ralph-loop make it --max-iterations 0 --no-progress 0");
+    for _ in 0..8 {
+        sandbox.stop("a").blocks(&[]);
+    }
+    sandbox.stop("a").lets_go(&["8 times in a row", "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"]);
+
+    sandbox.env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "2");
+    sandbox.begin("/ralph-loop make it --max-iterations 0 --no-progress 0");
+    let transcript = sandbox.base().join("transcript.jsonl");
+    let mut lines = String::new();
+    for n in 0..6 {
+        // A tool in between starts the count anew.
+        lines.push_str("{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"tool_use\"}]}}\n");
+        fs::write(&transcript, &lines).unwrap();
+        let stop = json!({ "transcript_path": transcript, "last_assistant_message": format!("step {n}") });
+        sandbox.hook("stop", stop).blocks(&[]);
+    }
+    sandbox.stop("a").blocks(&[]);
+    sandbox.stop("b").lets_go(&["2 times in a row"]);
+
+    sandbox.env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "0");
+    sandbox.begin("/ralph-loop make it --max-iterations 0 --no-progress 0");
+    for _ in 0..10 {
+        sandbox.stop("a").blocks(&[]);
+    }
+}
+
+#[test]
+fn a_session_started_from_outside_learns_whose_it_is() {
+    let mut sandbox = Sandbox::new();
+    sandbox.wiggum(&["session", "start", "--session", ID, "--prompt", "x", "--no-progress", "0"]).exits(0);
+    sandbox.env("CLAUDECODE", "1");
+    sandbox.env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "1");
+    sandbox.stop("a").blocks(&[]);
+    sandbox.stop("a").lets_go(&["claude lets itself be sent back 1 times"]);
+}
+
+#[test]
+fn a_session_that_calls_us_need_not_be_named() {
+    for variable in ["CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID"] {
+        let mut sandbox = Sandbox::new();
+        sandbox.env(variable, ID);
+        sandbox.wiggum(&["session", "start", "--prompt", "make it"]).exits(0).says(ID);
+        sandbox.stop("a").blocks(&["make it"]);
+        sandbox.wiggum(&["session", "cancel"]).exits(0).says(ID);
+        sandbox.stop("b").lets_go(&["cancelled"]);
+    }
+}
+
+#[test]
+fn what_nobody_touched_for_long_is_forgotten() {
+    let sandbox = Sandbox::new();
+    sandbox.begin("/ralph-loop make it");
+    let old = sandbox.root.join(".wiggum/sessions/old.json");
+    fs::copy(sandbox.state_file(), &old).unwrap();
+    let month = std::time::Duration::from_secs(31 * 24 * 3600);
+    let file = fs::File::options().write(true).open(&old).unwrap();
+    file.set_modified(fs::metadata(&old).unwrap().modified().unwrap() - month).unwrap();
+    sandbox.begin("/ralph-loop make it");
+    assert!(!old.exists() && sandbox.state_file().exists());
+}
+
+#[test]
+fn codex_has_no_cap_but_our_limit() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .hook(
+            "user-prompt-submit",
+            json!({ "turn_id": "t", "prompt": "$ralph-loop make it --no-progress 0" }),
+        )
+        .lets_go(&[]);
+    let stop = json!({ "turn_id": "t", "last_assistant_message": "a" });
+    for _ in 1..10 {
+        sandbox.hook("stop", stop.clone()).blocks(&[]);
+    }
+    sandbox.hook("stop", stop).lets_go(&["the limit of 10 iterations"]);
+    assert_eq!(sandbox.session()["agent"], "codex");
+}
+
+#[test]
+fn a_usage_limit_or_a_question_costs_no_iteration() {
+    let sandbox = Sandbox::new();
+    sandbox.begin("/ralph-loop make it");
+    for message in
+        ["Claude AI usage limit reached|1794729540", "You've hit your session limit · resets 7:35am (UTC)"]
+    {
+        for _ in 0..12 {
+            sandbox.stop(message).lets_go(&["usage limit until ", "costs no iteration"]);
+        }
+    }
+    let question = "<escalate type=\"deviation\">\n<summary>Drop the old table?</summary>\n\
+                    <question>May I?</question>\n</escalate>";
+    sandbox.stop(question).lets_go(&["asks you", "Drop the old table?"]);
+    assert_eq!(sandbox.session()["working"], false);
+    sandbox.prompt_hook("yes, drop it").is_silent();
+    assert_eq!(sandbox.session()["working"], true);
+    sandbox.stop("Dropped.").blocks(&["Iteration 2/10"]);
+}
+
+#[test]
+fn the_loop_of_the_plugin_is_taken_over() {
+    let sandbox = Sandbox::new();
+    let file = |session: &str| {
+        format!(
+            "---\nactive: true\niteration: 3\nsession_id: {session}\nmax_iterations: 7\n\
+             completion_promise: \"ALL GREEN\"\nstarted_at: \"2026-01-02T03:04:05Z\"\n---\n\nFix everything.\n"
+        )
+    };
+    sandbox.write(".claude/ralph-loop.local.md", &file("another"));
+    sandbox.stop("x").is_silent();
+    assert!(sandbox.exists(".claude/ralph-loop.local.md") && !sandbox.exists(".wiggum"));
+
+    sandbox.write(".claude/ralph-loop.local.md", &file(ID));
+    sandbox.stop("x").blocks(&["Fix everything.", "Iteration 4/7", "<promise>ALL GREEN</promise>"]);
+    assert!(!sandbox.exists(".claude/ralph-loop.local.md"), "its own program must not go on with it too");
+    assert_eq!(sandbox.session()["started_at"], "2026-01-02T03:04:05Z");
+    sandbox.stop("<promise>ALL GREEN</promise>").lets_go(&["done after 4 iterations"]);
+
+    sandbox.write(".claude/ralph-loop.local.md", &file("s2").replace("iteration: 3", "iteration: three"));
+    sandbox.hook("stop", json!({ "session_id": "s2" })).lets_go(&["not in force", "`iteration`"]);
+}
+
+#[test]
+fn the_status_has_a_block_per_agent() {
+    let sandbox = Sandbox::new();
+    sandbox.begin("/ralph-loop make it --max-iterations 5");
+    sandbox.stop("Fixing test failures\nand more").blocks(&[]);
+    let start =
+        ["session", "start", "--session", "second", "--prompt", "other\ntask", "--max-iterations", "0"];
+    sandbox.wiggum(&start).exits(0).says("iteration 1");
+    sandbox
+        .hook("stop", json!({ "session_id": "second", "last_assistant_message": "<promise>DONE</promise>" }))
+        .lets_go(&[]);
+
+    let status = sandbox.wiggum(&["status"]).exits(0);
+    let status =
+        status.says(&format!("{ID} - WORKING")).says("Ralph: iteration 2/5, last: \"Fixing test failures\"");
+    status.says("second - READY").says("goal_achieved");
+    let json: Value = serde_json::from_str(&sandbox.wiggum(&["status", "--json"]).exits(0).stdout).unwrap();
+    assert_eq!(json[0]["kind"], "session");
+    assert_eq!(json[0]["session_id"], ID);
+    assert_eq!((&json[0]["state"], &json[0]["current_iteration"]), (&json!("WORKING"), &json!(2)));
+    assert_eq!(
+        (&json[1]["state"], &json[1]["termination_reason"]),
+        (&json!("READY"), &json!("goal_achieved"))
+    );
+
+    sandbox.hook("session-end", json!({})).is_silent();
+    sandbox.wiggum(&["session", "status"]).exits(0).says(&format!("{ID} - READY"));
+    sandbox.prompt_hook("/ralph-status").blocks(&["iteration 2/5", "second"]);
+    let state = fs::read_to_string(sandbox.state_file()).unwrap();
+    let updated = sandbox.session()["updated_at"].as_str().unwrap().to_owned();
+    fs::write(sandbox.state_file(), state.replace(&updated, "2026-01-02T03:04:05Z")).unwrap();
+    sandbox.wiggum(&["status"]).exits(0).never_says(ID).says("second");
+    sandbox.wiggum(&["session", "status"]).exits(0).says(ID);
+
+    fs::write(sandbox.state_file(), "{").unwrap();
+    sandbox.wiggum(&["status"]).exits(0).says("broken:").says("second - READY");
+}
+
+#[test]
+fn a_session_started_from_the_command_line_is_checked_first() {
+    let sandbox = Sandbox::new();
+    sandbox.wiggum(&["session", "start", "--prompt", "x"]).complains(2, &["which session?"]);
+    sandbox
+        .wiggum(&["session", "start", "--session", "s", "--prompt", " "])
+        .complains(2, &["--prompt is empty"]);
+    let no_program = ["session", "start", "--session", "s", "--prompt", "x", "--verify", "no-such-program"];
+    sandbox.wiggum(&no_program).complains(2, &["no-such-program"]);
+    assert!(!sandbox.exists(".wiggum/sessions/s.json"));
+    let promise = ["session", "start", "--session", "s", "--prompt", "x", "--completion-promise", "a<b"];
+    sandbox.wiggum(&promise).complains(2, &["--completion-promise"]);
+}
+
+#[test]
+fn an_input_that_never_ends_is_not_waited_for() {
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.command(env!("CARGO_BIN_EXE_wiggum"));
+    command.current_dir(&sandbox.root).args(["hook", "stop"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let _open = child.stdin.take();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("took too long"));
+}
+
+#[test]
+fn a_lock_that_is_never_given_back_is_not_waited_for() {
+    let sandbox = Sandbox::new();
+    sandbox.begin("/ralph-loop make it");
+    let lock = fs::File::open(sandbox.state_file().with_extension("lock")).unwrap();
+    lock.lock().unwrap();
+    sandbox.stop("a").lets_go(&["took too long"]);
+    lock.unlock().unwrap();
+    sandbox.stop("a").blocks(&["Iteration 2/10"]);
+}
+
+#[test]
+fn nothing_of_a_check_is_left() {
+    let sandbox = Sandbox::new();
+    sandbox.begin("/ralph-loop make it --verify 'sleep 1000 & echo started'");
+    sandbox.stop("<promise>DONE</promise>").lets_go(&["its check passed"]);
+    sandbox.check();
+}

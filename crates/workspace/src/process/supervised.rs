@@ -1,0 +1,15 @@
+//! A short program whose output is wanted whole, where there are no files in memory.
+
+use super::registry::Survivors;
+use super::supervise::Supervisor;
+use super::{Launch, LaunchError, Output, Stream};
+
+pub(super) fn run(launch: Launch) -> Result<Output, LaunchError> {
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let supervisor = Supervisor::start(launch, Survivors::Leave)?;
+    let ended = supervisor.supervise(&mut |stream, bytes| match stream {
+        Stream::Stdout => stdout.extend_from_slice(bytes),
+        Stream::Stderr => stderr.extend_from_slice(bytes),
+    });
+    Ok(Output { exit: ended.exit, stdout, stderr })
+}
