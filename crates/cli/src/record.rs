@@ -82,10 +82,12 @@ fn hidden(settings: &Settings) -> Secrets {
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let agents = settings.agents.iter().flat_map(|agent| agent.env.clone());
     let secrets = Secrets::among(variables.chain(agents));
-    match std::env::var("HOME") {
-        Ok(home) if home.len() > 1 => secrets.and(home.trim_end_matches('/'), "~"),
-        Ok(_) | Err(_) => secrets,
-    }
+    let home = std::env::var("HOME").unwrap_or_default();
+    let home = home.trim_end_matches('/');
+    let secrets = secrets.and(home, "~");
+    // Agents name directories after projects, as in `-home-somebody-project`.
+    let dashes = home.replace('/', "-");
+    if dashes.matches('-').count() > 1 { secrets.and(&dashes, "-~") } else { secrets }
 }
 
 impl Tap for Recording {

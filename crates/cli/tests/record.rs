@@ -148,11 +148,12 @@ fn neither_secrets_nor_the_home_directory_get_in() {
     sandbox.commit_all("a careless prompt");
     sandbox.env("DEPLOY_TOKEN", "tell-nobody-42");
     let home = sandbox.base().join("home").display().to_string();
-    let script = format!("echo \"$DEPLOY_TOKEN tell-nobody-42 {home}/x\"; claim");
+    let dashes = home.replace('/', "-");
+    let script = format!("echo \"$DEPLOY_TOKEN tell-nobody-42 {home}/x ; {dashes}-x\"; claim");
     record(&sandbox, &script, &["--verify", &format!("echo tell-nobody-42 {home}/y")]).exits(0);
     let all = format!("{:?} {:?}", recording::read(&file(&sandbox)).unwrap().header, entries(&sandbox));
     assert!(!all.contains("tell-nobody-42"), "{all}");
-    assert!(!all.contains(&home), "{all}");
+    assert!(!all.contains(&home) && !all.contains(&dashes), "{all}");
     assert!(all.contains("~/x") && all.contains("~/y") && all.contains("[DEPLOY_TOKEN redacted]"), "{all}");
 }
 

@@ -41,6 +41,10 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<ExitCode, Failure> {
         let events = counted(player.journal.len(), "event");
         term::note(&format!("warning: the recording is cut: it ends after {events}, within the run\n"));
     }
+    if player.dropped > 0 {
+        let bytes = player.dropped;
+        term::note(&format!("warning: {bytes} bytes of output were not recorded: the disk was too slow\n"));
+    }
     Ok(player.judge(&recorded))
 }
 
@@ -123,11 +127,19 @@ struct Player {
     journal: Vec<Envelope>,
     /// Events that were shown together, and are not complete yet.
     together: Vec<Envelope>,
+    dropped: u64,
 }
 
 impl Player {
     fn new(pace: Pace) -> Self {
-        Self { pace, shown_at: 0, state: Loop::default(), journal: Vec::new(), together: Vec::new() }
+        Self {
+            pace,
+            shown_at: 0,
+            state: Loop::default(),
+            journal: Vec::new(),
+            together: Vec::new(),
+            dropped: 0,
+        }
     }
 
     /// Shows everything; false if its end is missing.
@@ -168,12 +180,12 @@ impl Player {
                         observer.waiting(&waiting, &self.state);
                     }
                 }
+                Entry::Dropped { bytes } => self.dropped += bytes,
                 Entry::End { .. } => whole = true,
                 Entry::Header(_)
                 | Entry::Blob { .. }
                 | Entry::AgentStarted { .. }
                 | Entry::Output { .. }
-                | Entry::Dropped { .. }
                 | Entry::AgentEnded { .. } => {}
             }
         }
@@ -221,6 +233,10 @@ impl Player {
 
 #[cfg(test)]
 mod tests {
+    use wiggum_agents::AgentEvent;
+    use wiggum_core::decide::Waiting;
+    use wiggum_core::event::Event;
+
     use super::*;
 
     #[test]
@@ -231,6 +247,37 @@ mod tests {
         assert_eq!(shortened(was, 0.5, None), Duration::from_secs(120));
         assert_eq!(shortened(was, 1.0, Some(LONGEST_PAUSE)), LONGEST_PAUSE);
         assert_eq!(shortened(Duration::from_millis(5), 1.0, Some(LONGEST_PAUSE)), Duration::from_millis(5));
+    }
+
+    /// Notes how far the journal was at each event.
+    #[derive(Default)]
+    struct Seen(Vec<(u64, u64)>);
+
+    impl Observer for Seen {
+        fn event(&mut self, envelope: &Envelope, state: &Loop) {
+            self.0.push((envelope.seq, state.seq));
+        }
+
+        fn agent(&mut self, _event: &AgentEvent) {}
+
+        fn check_output(&mut self, _text: &str) {}
+
+        fn waiting(&mut self, _waiting: &Waiting, _state: &Loop) {}
+    }
+
+    #[test]
+    fn what_was_shown_together_is_shown_together() {
+        let event = |seq, upto| {
+            let event = Event::Noticed { task: None, message: String::new() };
+            let (id, at) = (uuid::Uuid::nil(), jiff::Timestamp::UNIX_EPOCH);
+            let envelope = Box::new(Envelope { v: 1, seq, id, at, epoch: 1, event });
+            Line { ms: seq, entry: Entry::Event { envelope, upto } }
+        };
+        let mut seen = Seen::default();
+        let lines = [event(1, 1), event(2, 3), event(3, 3), event(4, 5)];
+        let whole = Player::new(Pace::AtOnce).play(lines.into_iter(), &mut seen, Before::Folded);
+        assert_eq!(seen.0, [(1, 1), (2, 3), (3, 3), (4, 4)], "the last of them was cut off");
+        assert!(!whole);
     }
 
     #[test]

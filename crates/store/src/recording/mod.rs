@@ -75,7 +75,7 @@ pub enum Entry {
         stream: Stream,
         text: String,
     },
-    /// Output that was not recorded, since the disk was too slow for it.
+    /// How much output was not recorded, since the disk was too slow for it.
     Dropped {
         bytes: u64,
     },

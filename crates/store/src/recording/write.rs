@@ -79,25 +79,37 @@ impl Recorder {
     }
 
     pub fn line(&self, entry: Entry) {
-        self.send(Message::Line(Box::new(Line { ms: self.now(), entry })));
+        if self.has_room(weight(&entry)) {
+            self.send(Message::Line(Box::new(Line { ms: self.now(), entry })));
+        }
     }
 
     /// What an agent printed.
     pub fn output(&self, stream: Stream, bytes: &[u8]) {
+        if self.has_room(bytes.len()) {
+            self.send(Message::Output { ms: self.now(), stream, bytes: bytes.to_vec() });
+        }
+    }
+
+    /// Whether so much output may wait as well; if not, it is counted.
+    fn has_room(&self, weight: usize) -> bool {
+        if weight == 0 {
+            return true;
+        }
         if self.waiting.load(Ordering::Relaxed) > MOST_WAITING {
-            self.dropped.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-            return;
+            self.dropped.fetch_add(weight as u64, Ordering::Relaxed);
+            return false;
         }
-        let dropped = self.dropped.swap(0, Ordering::Relaxed);
-        if dropped > 0 {
-            self.line(Entry::Dropped { bytes: dropped });
-        }
-        self.waiting.fetch_add(bytes.len(), Ordering::Relaxed);
-        self.send(Message::Output { ms: self.now(), stream, bytes: bytes.to_vec() });
+        self.waiting.fetch_add(weight, Ordering::Relaxed);
+        true
     }
 
     /// Ends the recording. An error means that it is not whole; the run was none the worse for it.
     pub fn finish(&self, exit_code: u8) -> Result<(), RecordingError> {
+        let bytes = self.dropped.load(Ordering::Relaxed);
+        if bytes > 0 {
+            self.line(Entry::Dropped { bytes });
+        }
         self.line(Entry::End { exit_code });
         self.send(Message::Close);
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -154,7 +166,10 @@ impl Writer {
     fn write_all(&mut self, messages: &Receiver<Message>) -> io::Result<()> {
         loop {
             match messages.recv_timeout(FLUSH_EVERY) {
-                Ok(Message::Line(line)) => self.line(*line)?,
+                Ok(Message::Line(line)) => {
+                    self.waiting.fetch_sub(weight(&line.entry), Ordering::Relaxed);
+                    self.line(*line)?;
+                }
                 Ok(Message::Output { ms, stream, bytes }) => {
                     self.waiting.fetch_sub(bytes.len(), Ordering::Relaxed);
                     let text = self.characters.push(stream, &self.streams[stream as usize].push(&bytes));
@@ -247,6 +262,14 @@ impl Writer {
         text.push(b'\n');
         self.encoder.write_all(&text)
     }
+}
+
+/// How much of an entry is output, of which there can be any amount.
+fn weight(entry: &Entry) -> usize {
+    let (Entry::Shown { event: Shown::Output { text } } | Entry::CheckOutput { text }) = entry else {
+        return 0;
+    };
+    text.len()
 }
 
 fn collect_hashes(value: &Value, hashes: &mut Vec<String>) {
