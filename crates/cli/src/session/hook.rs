@@ -14,17 +14,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use jiff::{Timestamp, Zoned};
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use wiggum_core::event::{EndReason, Trouble};
+use wiggum_core::event::EndReason;
 use wiggum_engine::error::chain;
 
-use super::judge::{self, Stop, Verdict};
+use super::judge::{self, Verdict};
 use super::progress::Mark;
 use super::slash::{self, Action, SlashCommand};
 use super::state::{self, Agent, Answered, Place, Session, SessionError, SessionId};
 use super::transcript::Transcript;
+use super::turn::{self, Turn};
 use super::{checks, ralph_file};
 use crate::config::{self, Flags, Sources};
 use crate::term;
@@ -243,22 +244,15 @@ fn stop(asked: &Asked, id: &SessionId, watchdog: &Watchdog) -> Result<Answer, Pr
     }
     let used_tools = transcript
         .is_some_and(|mut transcript| transcript.used_tools_since(session.seen.transcript).unwrap_or(false));
-    let before = Mark::of(&place.workspace);
     let waits = asked.background_tasks.as_ref().is_some_and(|tasks| !tasks.is_empty());
-    let moved = session.seen.mark.is_none_or(|earlier| before.moved_since(earlier, used_tools));
-    let progress = moved || waits;
     if !session.verify.is_empty() {
         watchdog.extend(checks::BUDGET + PATIENCE);
     }
-    let checked = checks::run(&session, &place.workspace);
-    if place.is_cancelled() {
+    let trouble = turn::trouble(&message);
+    let turn = Turn { message: &message, trouble, used_tools, waits, cap: cap(session.agent) };
+    let Some(mut verdict) = turn.judge(&place, &mut session, now) else {
         return farewell(&place, &mut place.load().map_err(words)?, now);
-    }
-    let trouble = trouble(&message);
-    let seen = Stop { message: &message, trouble, used_tools, progress, checked, cap: cap(session.agent) };
-    let mut verdict = judge::judge(&mut session, &seen, now);
-    // Checks change files too, and that is no progress of the agent's.
-    session.seen.mark = Some(if session.verify.is_empty() { before } else { Mark::of(&place.workspace) });
+    };
     session.seen.transcript = length;
     session.seen.answered = match &verdict {
         Verdict::Block { reason, .. } => {
@@ -307,14 +301,6 @@ fn message(asked: &Asked, transcript: Option<&mut Transcript>) -> String {
     let told = asked.last_assistant_message.clone().filter(|message| !message.trim().is_empty());
     let read = || transcript?.last_message().ok()?;
     told.or_else(read).unwrap_or_default()
-}
-
-/// Agents give a usage limit and the like as their message. A longer one is about limits, not stopped
-/// by one.
-fn trouble(message: &str) -> Option<Trouble> {
-    let message = message.trim();
-    let alone = message.len() < 300 && !message.contains('\n');
-    alone.then(|| wiggum_agents::trouble_in_line(message, Zoned::now)).flatten()
 }
 
 fn hash(message: &str) -> u64 {
@@ -368,11 +354,8 @@ fn begin(asked: &Asked, id: &SessionId, command: &SlashCommand, arguments: &str)
     Ok(Answer::Context {
         note: format!("wiggum: the loop is on, iteration {}", session.progress()),
         context: format!(
-            "A Ralph loop was started in this session: iteration {}. Whenever you stop before the task is done \
-             you are given it again; the options of the command are for the loop, not for you. The task:\n\n{}\n\n{}",
-            session.progress(),
-            session.prompt,
-            judge::instructions(&session)
+            "The options of the command are for the loop, not for you. {}",
+            judge::opening(&session)
         ),
     })
 }

@@ -13,6 +13,7 @@ pub(crate) mod ralph_file;
 pub(crate) mod slash;
 pub(crate) mod state;
 pub(crate) mod transcript;
+pub(crate) mod turn;
 
 /// Iterations of a session where nothing else is said.
 pub(crate) const MAX_ITERATIONS: u32 = 10;

@@ -260,12 +260,8 @@ impl Place {
     /// Begins a loop in this session, in place of an earlier one.
     pub(crate) fn begin(&self, session: &Session) -> Result<(), SessionError> {
         let failed = |source| SessionError::File { path: self.directory.clone(), source };
-        StateDir::of(&self.workspace).create().map_err(failed)?;
+        prepare(&self.workspace).map_err(failed)?;
         fs::create_dir_all(&self.directory).map_err(failed)?;
-        if self.workspace.join(".git").exists() {
-            // A state directory that git shows is untidy, and no reason not to work.
-            drop(Git::new(&self.workspace, None).exclude_state_dir());
-        }
         self.forget_old();
         let _lock = self.lock()?;
         drop(fs::remove_file(self.cancel_file()));
@@ -301,6 +297,16 @@ impl Place {
     pub(crate) fn taken_over_file(&self) -> PathBuf {
         self.directory.join(format!("{}.ralph-loop.md", self.id))
     }
+}
+
+/// Makes the state directory of a workspace.
+pub(crate) fn prepare(workspace: &Path) -> io::Result<()> {
+    StateDir::of(workspace).create()?;
+    if workspace.join(".git").exists() {
+        // A state directory that git shows is untidy, and no reason not to work.
+        drop(Git::new(workspace, None).exclude_state_dir());
+    }
+    Ok(())
 }
 
 fn directory(workspace: &Path) -> PathBuf {
