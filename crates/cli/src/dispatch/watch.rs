@@ -1,0 +1,178 @@
+//! Waits until a pane is quiet. tmux copies what the program writes into a pipe, and that wakes us;
+//! nothing is asked while nothing happens.
+//!
+//! Quiet is a pane that wrote nothing for a while. Some programs never stop writing, since they show a
+//! clock or a spinner: such a pane is looked at now and then, and is quiet once the letters on it have
+//! stayed the same four times as long, unless it tells how to interrupt it, as agents at work do.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
+use rustix::io::Errno;
+
+use super::DispatchError;
+use super::screen;
+use super::tmux::Pane;
+
+/// How much longer than a silent pane one that only blinks is waited for.
+const BLINKING: u32 = 4;
+
+/// Why waiting ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Woken {
+    Quiet,
+    /// Nothing will come any more: the pane, or all of tmux, is gone.
+    Closed,
+    Interrupted,
+}
+
+pub(crate) struct Watch {
+    pane: Pane,
+    path: PathBuf,
+    pipe: File,
+    signals: io::PipeReader,
+    pub(crate) quiet_after: Duration,
+    pub(crate) busy: Vec<String>,
+}
+
+impl Watch {
+    pub(crate) fn new(pane: &Pane, path: &Path) -> Result<Self, DispatchError> {
+        let failed = |source: io::Error| DispatchError::File { path: path.to_owned(), source };
+        let signals = listen().map_err(DispatchError::Wait)?;
+        // One that was left behind may still have a reader.
+        drop(fs::remove_file(path));
+        mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
+            .map_err(|error| failed(error.into()))?;
+        // Otherwise opening would wait for the writer, who may never come.
+        let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+        let pipe = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(failed)?;
+        pane.copy_output(path)?;
+        Ok(Self {
+            pane: pane.clone(),
+            path: path.to_owned(),
+            pipe,
+            signals,
+            quiet_after: Duration::from_secs(5),
+            busy: Vec::new(),
+        })
+    }
+
+    /// Waits until the pane is quiet.
+    pub(crate) fn until_quiet(&mut self) -> Result<Woken, DispatchError> {
+        let mut silent_since = Instant::now();
+        let mut same_since = silent_since;
+        let mut letters = None;
+        let mut look_at = silent_since + self.quiet_after;
+        loop {
+            let quiet_at = silent_since + self.quiet_after;
+            match self.wait(quiet_at.min(look_at.max(Instant::now())))? {
+                Some(Woken::Quiet) | None => {}
+                Some(woken) => return Ok(woken),
+            }
+            let wrote = self.drain().map_err(DispatchError::Wait)?;
+            let now = Instant::now();
+            if wrote {
+                silent_since = now;
+            } else if now >= quiet_at {
+                return Ok(Woken::Quiet);
+            }
+            if now < look_at {
+                continue;
+            }
+            look_at = now + self.quiet_after;
+            let Ok(screen) = self.pane.screen() else { return Ok(Woken::Closed) };
+            let seen = Some(screen::letters(&screen));
+            if seen != letters || screen::looks_busy(&screen, &self.busy) {
+                same_since = now;
+                letters = seen;
+            } else if now.duration_since(same_since) >= self.quiet_after * BLINKING {
+                return Ok(Woken::Quiet);
+            }
+        }
+    }
+
+    /// Waits until what was typed has been drawn: a key that comes sooner may be taken for a part of it.
+    pub(crate) fn until_drawn(&mut self) -> Result<Woken, DispatchError> {
+        const SETTLED: Duration = Duration::from_millis(200);
+        const ENOUGH: Duration = Duration::from_secs(3);
+        let until = Instant::now() + ENOUGH;
+        loop {
+            match self.wait((Instant::now() + SETTLED).min(until))? {
+                Some(Woken::Quiet) => return Ok(Woken::Quiet),
+                Some(woken) => return Ok(woken),
+                None if Instant::now() >= until => return Ok(Woken::Quiet),
+                None => drop(self.drain().map_err(DispatchError::Wait)?),
+            }
+        }
+    }
+
+    /// Was there a signal?
+    pub(crate) fn interrupted(&self) -> Result<bool, DispatchError> {
+        Ok(self.wait(Instant::now())? == Some(Woken::Interrupted))
+    }
+
+    /// Waits for output, which is `None`, or why there was none until then.
+    fn wait(&self, until: Instant) -> Result<Option<Woken>, DispatchError> {
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let timeout =
+                Timespec::try_from(left).map_err(|error| DispatchError::Wait(io::Error::other(error)))?;
+            let mut fds = [
+                PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
+                PollFd::from_borrowed_fd(self.pipe.as_fd(), PollFlags::IN),
+            ];
+            match poll(&mut fds, Some(&timeout)) {
+                Ok(0) => return Ok(Some(Woken::Quiet)),
+                Ok(_) if !fds[0].revents().is_empty() => return Ok(Some(Woken::Interrupted)),
+                Ok(_) if fds[1].revents().contains(PollFlags::IN) => return Ok(None),
+                Ok(_) => return Ok(Some(Woken::Closed)),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(DispatchError::Wait(error.into())),
+            }
+        }
+    }
+
+    /// Takes what has come, and tells whether there was any. What it was is read from the screen.
+    fn drain(&mut self) -> io::Result<bool> {
+        let mut buffer = [0; 64 * 1024];
+        let mut wrote = false;
+        loop {
+            match self.pipe.read(&mut buffer) {
+                Ok(0) => return Ok(wrote),
+                Ok(_) => wrote = true,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(wrote),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.pane.stop_copying();
+        drop(fs::remove_file(&self.path));
+    }
+}
+
+/// Signals that end us arrive here; a second one ends us at once, should a check take long.
+fn listen() -> io::Result<io::PipeReader> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let (receiver, sender) = io::pipe()?;
+    let again = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let code = super::send::INTERRUPTED.into();
+        signal_hook::flag::register_conditional_shutdown(signal, code, Arc::clone(&again))?;
+        signal_hook::flag::register(signal, Arc::clone(&again))?;
+        signal_hook::low_level::pipe::register(signal, sender.try_clone()?)?;
+    }
+    Ok(receiver)
+}
