@@ -4,128 +4,14 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
+mod panes;
 mod support;
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
 
+use panes::{LISTEN, Stage, wait_until};
 use serde_json::Value;
-use support::{Run, Sandbox, Started};
-
-/// Every prompt of ours ends with this line.
-const END: &str = "\n<promise>DONE</promise>\n";
-
-/// Hears prompts until its terminal is closed; `$n` is the number of the one to answer.
-const LISTEN: &str = r#"
-n=0
-heard="$SANDBOX/heard-${AGENT:-a}"
-hear() {
-  while :; do
-    IFS= read -r line || exit 0
-    printf '%s\n' "$line" >> "$heard"
-    [ "$line" = '<promise>DONE</promise>' ] && break
-  done
-  n=$((n + 1))
-}
-promise() { printf '\n<promise>DONE</promise>\n'; }
-echo 'an agent'
-while :; do
-  printf '> '
-  hear
-"#;
-
-struct Stage {
-    sandbox: Sandbox,
-}
-
-impl Stage {
-    #[expect(clippy::print_stderr, reason = "what is skipped must be seen")]
-    fn new() -> Option<Self> {
-        let sandbox = Sandbox::new();
-        if sandbox.command("tmux").arg("-V").output().is_err() {
-            eprintln!("SKIPPED: tmux is not installed (`cargo xtask test` does that): `wiggum dispatch`");
-            return None;
-        }
-        Some(Self { sandbox })
-    }
-
-    /// With an agent `a` that answers every prompt in this way.
-    fn with(answer: &str) -> Option<Self> {
-        let stage = Self::new()?;
-        stage.start("a", answer);
-        Some(stage)
-    }
-
-    fn start(&self, name: &str, answer: &str) {
-        let script = format!("AGENT={name}\n{LISTEN}\n{answer}\ndone");
-        let command = self.sandbox.agent_named(name, &script);
-        self.start_command(name, &command).exits(0).says(&format!("{name} is there"));
-    }
-
-    fn start_command(&self, name: &str, command: &str) -> Run {
-        let socket = self.sandbox.base().join("tmux");
-        let args = ["start", name, "--command", command, "--socket", socket.to_str().unwrap()];
-        self.dispatch(&args)
-    }
-
-    fn dispatch(&self, args: &[&str]) -> Run {
-        self.launch(&self.sandbox.root, args).outcome_only()
-    }
-
-    fn launch(&self, directory: &Path, args: &[&str]) -> Started<'_> {
-        let all: Vec<&str> = ["dispatch"].into_iter().chain(args.iter().copied()).collect();
-        self.sandbox.launch(directory, &all)
-    }
-
-    fn sending(&self, name: &str, args: &[&str]) -> Started<'_> {
-        let all: Vec<&str> = ["send", name].into_iter().chain(args.iter().copied()).collect();
-        self.launch(&self.sandbox.root, &[&all[..], &["--quiet-after", "1s"]].concat())
-    }
-
-    fn send(&self, name: &str, args: &[&str]) -> Run {
-        self.sending(name, args).outcome_only()
-    }
-
-    /// The prompts that an agent was given.
-    fn heard(&self, name: &str) -> Vec<String> {
-        let all = self.sandbox.note(&format!("heard-{name}"));
-        all.split_inclusive(END).map(str::to_owned).collect()
-    }
-
-    fn end_tmux(&self) {
-        let socket = self.sandbox.base().join("tmux");
-        // There may be none to end.
-        drop(self.sandbox.command("tmux").arg("-S").arg(socket).arg("kill-server").output());
-    }
-
-    fn list(&self) -> Vec<Value> {
-        let run = self.dispatch(&["list", "--json"]).exits(0);
-        serde_json::from_str::<Vec<Value>>(&run.stdout).unwrap()
-    }
-
-    fn session(&self, name: &str) -> Value {
-        serde_json::from_str(&self.sandbox.read(&format!(".wiggum/sessions/{name}.json"))).unwrap()
-    }
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        self.end_tmux();
-        if !std::thread::panicking() {
-            wait_until(|| self.sandbox.processes().is_empty());
-        }
-    }
-}
-
-#[track_caller]
-fn wait_until(so: impl Fn() -> bool) {
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    while !so() {
-        assert!(std::time::Instant::now() < until, "this should have come true");
-        std::thread::yield_now();
-    }
-}
 
 #[test]
 fn a_promise_that_comes_too_early_is_sent_back_with_the_task_and_the_failed_check() {

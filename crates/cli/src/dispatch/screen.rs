@@ -11,15 +11,20 @@ pub(crate) fn letters(screen: &str) -> String {
     screen.chars().filter(|c| c.is_alphabetic()).collect()
 }
 
-/// Does the bottom of the screen tell how to interrupt, or has it one of these words of the user's?
-/// Agents show that for as long as they work, and only then.
-pub(crate) fn looks_busy(screen: &str, words: &[String]) -> bool {
+/// Do these two looks at a screen that moves show an agent at work? Then its bottom tells how to
+/// interrupt it, or a line moves that says "Thinking…" or the like, or one has a word of the user's.
+pub(crate) fn looks_busy(earlier: &str, screen: &str, words: &[String]) -> bool {
+    let known: Vec<&str> = earlier.lines().collect();
     bottom(screen).any(|line| {
-        let lower = line.to_lowercase();
-        let interrupt = ["interrupt", "to cancel", "to stop"].iter().any(|word| lower.contains(word));
-        let key = ["esc", "ctrl+c", "ctrl-c", "^c"].iter().any(|key| lower.contains(key));
-        (interrupt && key) || words.iter().any(|word| line.contains(word.as_str()))
+        let moves = (line.contains('…') || line.contains("...")) && !known.contains(&line);
+        moves || tells_how_to_interrupt(line) || words.iter().any(|word| line.contains(word.as_str()))
     })
+}
+
+fn tells_how_to_interrupt(line: &str) -> bool {
+    let lower = line.to_lowercase();
+    let any = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    any(&["interrupt", "to cancel", "to stop"]) && any(&["esc ", "ctrl+c", "ctrl-c", "^c"])
 }
 
 /// Does the program wait for a choice? Enter would make one, and that is a person's business.
@@ -153,14 +158,16 @@ mod tests {
             "Working (3s • Esc to interrupt)",
             "⠋ x (esc to cancel, 3s)",
         ] {
-            assert!(looks_busy(screen, &[]), "{screen}");
+            assert!(looks_busy(screen, screen, &[]), "{screen}");
         }
-        for screen in ["12:00:01", "> ", "the escape was interrupted"] {
-            assert_eq!(looks_busy(screen, &[]), screen.contains("escape"), "{screen}");
+        for screen in ["12:00:01", "> ", "the escape was interrupted", "to be continued…"] {
+            assert!(!looks_busy(screen, screen, &[]), "{screen}");
         }
-        assert!(looks_busy("state: thinking", &["thinking".to_owned()]));
+        let thinking = |seconds: u32| format!("✻ Discombobulating… ({seconds}s · ↑ 40 tokens)\n> ");
+        assert!(looks_busy(&thinking(1), &thinking(2), &[]));
+        assert!(looks_busy("", "state: thinking", &["thinking".to_owned()]));
         let scrolled = format!("esc to interrupt\n{}", "line\n".repeat(BOTTOM));
-        assert!(!looks_busy(&scrolled, &[]));
+        assert!(!looks_busy(&scrolled, &scrolled, &[]));
         assert_eq!(letters("⠋ 12:03 go"), letters("⠙ 12:04 go"));
         assert_ne!(letters("go"), letters("gone"));
     }

@@ -85,7 +85,8 @@ struct Conversation<'a> {
 impl Conversation<'_> {
     fn hold(mut self) -> Result<Outcome, DispatchError> {
         let mut prompt = judge::opening(&self.session);
-        if let Some(outcome) = self.quiet()? {
+        let woken = self.watch.until_ready()?;
+        if let Some(outcome) = self.outcome_of(woken)? {
             return Ok(outcome);
         }
         // The agent may have been given its prompt by one of us that was interrupted.

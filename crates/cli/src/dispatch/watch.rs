@@ -3,7 +3,8 @@
 //!
 //! Quiet is a pane that wrote nothing for a while. Some programs never stop writing, since they show a
 //! clock or a spinner: such a pane is looked at now and then, and is quiet once the letters on it have
-//! stayed the same four times as long, unless it tells how to interrupt it, as agents at work do.
+//! stayed the same four times as long, unless it looks like an agent at work: it tells how to interrupt
+//! it, or what moves is a line with an ellipsis.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -24,6 +25,10 @@ use super::tmux::Pane;
 
 /// How much longer than a silent pane one that only blinks is waited for.
 const BLINKING: u32 = 4;
+
+/// How long a program may take before it draws or reads anything; agents were seen to take eight
+/// seconds on a busy machine.
+const SLOWEST: Duration = Duration::from_secs(20);
 
 /// Why waiting ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +74,7 @@ impl Watch {
     pub(crate) fn until_quiet(&mut self) -> Result<Woken, DispatchError> {
         let mut silent_since = Instant::now();
         let mut same_since = silent_since;
-        let mut letters = None;
+        let mut earlier: Option<String> = None;
         let mut look_at = silent_since + self.quiet_after;
         loop {
             let quiet_at = silent_since + self.quiet_after;
@@ -89,28 +94,48 @@ impl Watch {
             }
             look_at = now + self.quiet_after;
             let Ok(screen) = self.pane.screen() else { return Ok(Woken::Closed) };
-            let seen = Some(screen::letters(&screen));
-            if seen != letters || screen::looks_busy(&screen, &self.busy) {
+            let only_blinks = earlier.as_ref().is_some_and(|earlier| {
+                screen::letters(earlier) == screen::letters(&screen)
+                    && !screen::looks_busy(earlier, &screen, &self.busy)
+            });
+            earlier = Some(screen);
+            if !only_blinks {
                 same_since = now;
-                letters = seen;
             } else if now.duration_since(same_since) >= self.quiet_after * BLINKING {
                 return Ok(Woken::Quiet);
             }
         }
     }
 
+    /// Waits until a program that was just started has drawn something and is quiet: what is typed
+    /// sooner is lost. One that draws nothing is not waited for much longer.
+    pub(crate) fn until_ready(&mut self) -> Result<Woken, DispatchError> {
+        let until = Instant::now() + SLOWEST;
+        loop {
+            let woken = self.until_quiet()?;
+            let blank = self.pane.screen().is_ok_and(|screen| screen.trim().is_empty());
+            if woken != Woken::Quiet || !blank || Instant::now() >= until {
+                return Ok(woken);
+            }
+        }
+    }
+
     /// Waits until what was typed has been drawn: a key that comes sooner may be taken for a part of it.
+    /// A program that shows nothing of it either hides it or is not ready to read yet.
     pub(crate) fn until_drawn(&mut self) -> Result<Woken, DispatchError> {
         const SETTLED: Duration = Duration::from_millis(200);
         const ENOUGH: Duration = Duration::from_secs(3);
-        let until = Instant::now() + ENOUGH;
+        let mut until = Instant::now() + SLOWEST;
+        let mut settled = until;
         loop {
-            match self.wait((Instant::now() + SETTLED).min(until))? {
-                Some(Woken::Quiet) => return Ok(Woken::Quiet),
+            match self.wait(settled.min(until))? {
+                None if Instant::now() < until => {}
+                None => return Ok(Woken::Quiet),
                 Some(woken) => return Ok(woken),
-                None if Instant::now() >= until => return Ok(Woken::Quiet),
-                None => drop(self.drain().map_err(DispatchError::Wait)?),
             }
+            self.drain().map_err(DispatchError::Wait)?;
+            settled = Instant::now() + SETTLED;
+            until = until.min(settled + ENOUGH);
         }
     }
 
