@@ -18,7 +18,7 @@ use crate::dispatch::roster::{self, Agent, MARKER, Roster};
 use crate::dispatch::send::{self, INTERRUPTED, Manner, Outcome};
 use crate::dispatch::tmux::{Life, Tmux, Window};
 use crate::failure::Failure;
-use crate::session::state::Session;
+use crate::session::state::{self, Session};
 use crate::team;
 use crate::term::{self, Style};
 
@@ -37,13 +37,14 @@ fn start(args: &DispatchStart) -> Result<ExitCode, Failure> {
     roster::valid(name)?;
     roster::valid(&args.tmux)?;
     let here = run::workspace()?;
-    let workspace = match &args.dir {
+    let directory = match &args.dir {
         Some(dir) => dir
             .canonicalize()
             .map_err(|error| Failure::usage(format!("cannot work in {}: {error}", dir.display())))?,
         None => here.clone(),
     };
-    let Program { name: agent, command, mut env } = program(args, &workspace)?;
+    let workspace = state::workspace_of(&directory).to_owned();
+    let Program { name: agent, command, mut env } = program(args, &directory)?;
     let roster = Roster::of(&here);
     roster.create()?;
     let _lock = roster.lock(name)?;
@@ -61,7 +62,7 @@ fn start(args: &DispatchStart) -> Result<ExitCode, Failure> {
     let window = Window {
         session: &args.tmux,
         name,
-        directory: &workspace,
+        directory: &directory,
         command: &command,
         env: &env,
         token: &token,

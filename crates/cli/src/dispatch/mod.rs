@@ -24,7 +24,7 @@ use crate::session::state::SessionError;
 pub(crate) enum DispatchError {
     #[error("tmux is not installed")]
     NoTmux,
-    #[error("cannot run tmux")]
+    #[error("cannot reach the pane")]
     Tmux(#[from] LaunchError),
     #[error("tmux refused `{command}`: {said}")]
     Refused { command: &'static str, said: String },
@@ -39,6 +39,8 @@ pub(crate) enum DispatchError {
     Exists { name: String },
     #[error("the agent `{name}` is gone: {why}")]
     Gone { name: String, why: String },
+    #[error("the agent `{name}` cannot be watched: something else took over the output of its pane")]
+    Unwatched { name: String },
     #[error("another `wiggum dispatch` is busy with the agent `{name}`")]
     Busy { name: String },
     #[error("the agent `{name}` has no unfinished task")]
@@ -70,6 +72,9 @@ impl From<DispatchError> for Failure {
             )),
             DispatchError::Gone { name, .. } => Self::other(text)
                 .hint(format!("`wiggum dispatch start {name}` starts it again; its task is kept: `wiggum dispatch send {name}` goes on")),
+            DispatchError::Unwatched { .. } => {
+                Self::other(text).hint("is there another `tmux pipe-pane`? The agent itself is left alone")
+            }
             DispatchError::Busy { .. } => {
                 Self::usage(text).hint("wait for it or interrupt it; the agent itself is left alone by that")
             }

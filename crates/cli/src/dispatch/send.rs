@@ -113,6 +113,9 @@ impl Conversation<'_> {
     /// Types a prompt and waits until the agent has nothing more to say.
     fn give(&mut self, prompt: &str) -> Result<Option<Outcome>, DispatchError> {
         let pane = &self.agent.pane;
+        if self.watch.interrupted()? {
+            return Ok(Some(Outcome::Interrupted));
+        }
         if screen::asks_for_choice(&pane.screen().unwrap_or_default()) {
             return self.choice().map(Some);
         }
@@ -142,10 +145,9 @@ impl Conversation<'_> {
             return Ok(Some(Outcome::Interrupted));
         }
         match self.agent.present() {
-            Ok(()) if woken == Woken::Closed => Err(DispatchError::Gone {
-                name: self.agent.name.clone(),
-                why: "another program took over its output".to_owned(),
-            }),
+            Ok(()) if woken == Woken::Closed => {
+                Err(DispatchError::Unwatched { name: self.agent.name.clone() })
+            }
             Ok(()) => Ok(None),
             Err(error) => {
                 if self.place.is_cancelled() {

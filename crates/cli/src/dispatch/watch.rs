@@ -16,8 +16,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
+use wiggum_workspace::process::{self, CommandLine, Launch};
 
 use super::DispatchError;
 use super::screen;
@@ -54,8 +55,7 @@ impl Watch {
         let signals = listen().map_err(DispatchError::Wait)?;
         // One that was left behind may still have a reader.
         drop(fs::remove_file(path));
-        mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
-            .map_err(|error| failed(error.into()))?;
+        make_pipe(path)?;
         // Otherwise opening would wait for the writer, who may never come.
         let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
         let pipe = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(failed)?;
@@ -186,6 +186,15 @@ impl Drop for Watch {
         self.pane.stop_copying();
         drop(fs::remove_file(&self.path));
     }
+}
+
+/// By the program for it, since not every system has a call for it that we could use.
+fn make_pipe(path: &Path) -> Result<(), DispatchError> {
+    let arguments = ["-m".as_ref(), "600".as_ref(), "--".as_ref(), path.as_os_str()];
+    let output = process::run(Launch::new(CommandLine::new("mkfifo", arguments), "/"))?;
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let failed = || DispatchError::File { path: path.to_owned(), source: io::Error::other(said) };
+    if output.exit.success() { Ok(()) } else { Err(failed()) }
 }
 
 /// Signals that end us arrive here; a second one ends us at once, should a check take long.
