@@ -72,13 +72,16 @@ fn a_program_that_ends_is_told_and_its_task_goes_on_with_the_next() {
 
 #[test]
 fn what_an_agent_or_a_check_prints_drives_neither_our_terminal_nor_the_agents() {
-    // A check's output is typed into the agent's terminal: ^C and ^D there would end the agent.
+    // A task and a check's output are typed into the agent's terminal: ^C and ^D would end it there.
     let check = r#"sh -c 'printf "\033[201~\003\004\rrm -rf x\033]0;t\007;\n"; test -e done'"#;
     let answer = r#"
 printf '\033]0;title\007\033[2J\033[31mError: \033[1mred\033[0m \033]52;c;ZXZpbA==\007\n'
 [ $n = 1 ] || { : > done; promise; }"#;
     let Some(stage) = Stage::with(answer) else { return };
-    let run = stage.send("a", &["make; it;", "--verify", check]).exits(0).says("done after 2 iterations");
+    let run = stage
+        .send("a", &["make; it;\x1b[201~\x03\x04", "--verify", check])
+        .exits(0)
+        .says("done after 2 iterations");
     let status = stage.sandbox.launch(&stage.sandbox.root, &["status"]).outcome_only().exits(0);
     for text in [&run.stdout, &run.stderr, &status.stdout] {
         let control = |c: char| c.is_control() && c != '\n';
@@ -146,6 +149,7 @@ fn a_choice_is_left_to_a_person() {
     assert!(run.stderr.contains("wiggum dispatch attach a"), "{}", run.stderr);
     stage.send("a", &[]).exits(6);
     assert!(!stage.sandbox.has_note("chosen"));
+    assert_eq!(stage.session("a")["iteration"], 1, "that costs no iteration");
     let attach = stage.dispatch(&["attach", "a"]).exits(0).stdout;
     assert!(attach.starts_with("tmux -S /") && attach.contains("attach-session -t wiggum:@"), "{attach}");
 }
@@ -222,4 +226,20 @@ fn no_name_and_no_path_is_ever_a_command() {
     }
     stage.launch(&odd, &start).outcome_only().complains(2, &["the agent `a` is there already", "hint: "]);
     stage.start_command("c", "no-such-program").complains(2, &["`no-such-program` is not in PATH"]);
+}
+
+#[test]
+fn an_agent_may_work_in_another_repository() {
+    let Some(stage) = Stage::new() else { return };
+    let other = stage.sandbox.base().join("other");
+    fs::create_dir_all(other.join("deep")).unwrap();
+    stage.sandbox.git_in(&other, &["init", "-q"]);
+    let command = stage.sandbox.agent(&format!("{LISTEN}\npwd > ../made; promise\ndone"));
+    let deep = other.join("deep");
+    stage.start_with("a", &["--command", &command, "--dir", deep.to_str().unwrap()]).exits(0);
+    stage.send("a", &["make it", "--verify", "test -s made"]).exits(0).says("done after 1 iteration");
+    let made = fs::read_to_string(other.join("made")).unwrap();
+    assert_eq!(made.trim(), deep.to_str().unwrap());
+    stage.start_with("b", &["--command", "cat", "--dir", "none"]).complains(2, &["cannot work in none"]);
+    stage.start_with("b", &["--agent", "nobody"]).complains(2, &["there is no agent `nobody`", "hint: "]);
 }

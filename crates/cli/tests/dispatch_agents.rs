@@ -106,7 +106,7 @@ fn codex_is_prompted_again_in_its_own_terminal_until_the_check_passes() {
 fn nobody_trusts_a_directory_in_place_of_its_owner() {
     let Some((stage, stub)) = stage(Agent::Claude, [done()]) else { return };
     settle_claude(&stage, false);
-    stage.start_command("c", "claude").exits(0);
+    stage.start_with("c", &["--agent", "claude"]).exits(0);
     let run = stage.send("c", &["write hello.txt"]);
     let screen = stage.screen();
     assert!(run.stdout.contains("waits for a choice"), "{run:#?}\n{screen}");

@@ -58,9 +58,13 @@ impl Stage {
     }
 
     pub(crate) fn start_command(&self, name: &str, command: &str) -> Run {
+        self.start_with(name, &["--command", command])
+    }
+
+    pub(crate) fn start_with(&self, name: &str, more: &[&str]) -> Run {
         let socket = self.sandbox.base().join("tmux");
-        let args = ["start", name, "--command", command, "--socket", socket.to_str().unwrap()];
-        self.dispatch(&args)
+        let start = ["start", name, "--socket", socket.to_str().unwrap()];
+        self.dispatch(&[&start, more].concat())
     }
 
     pub(crate) fn dispatch(&self, args: &[&str]) -> Run {
