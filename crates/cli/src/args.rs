@@ -1,6 +1,10 @@
 //! The command line: what can be said, with help that teaches.
 
+mod dispatch;
+
 use std::path::PathBuf;
+
+pub(crate) use dispatch::{DispatchCommand, DispatchSend, DispatchStart};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -81,6 +85,9 @@ pub(crate) enum Command {
     /// Loops inside an agent's own session: start, cancel, look
     #[command(subcommand)]
     Session(SessionCommand),
+    /// Agents in tmux panes: start them, give them tasks, look, stop
+    #[command(subcommand)]
+    Dispatch(DispatchCommand),
     /// Answer a hook of an agent: its question on standard input, the answer on standard output
     ///
     /// `wiggum install` connects these. A session is let go whenever anything is wrong on our side.
@@ -486,6 +493,13 @@ pub(crate) struct SessionStart {
     /// The task; the agent is given it again until it is done
     #[arg(long, value_name = "TEXT")]
     pub(crate) prompt: String,
+    #[command(flatten)]
+    pub(crate) guards: TaskGuards,
+}
+
+/// When a task that an agent is given again and again is done, and when it is given up.
+#[derive(Debug, Args)]
+pub(crate) struct TaskGuards {
     /// Let the agent stop after this many iterations; 0 means no limit
     #[arg(long, value_name = "N", default_value_t = crate::session::MAX_ITERATIONS)]
     pub(crate) max_iterations: u32,

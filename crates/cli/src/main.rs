@@ -7,6 +7,7 @@ mod ask;
 mod commands;
 mod config;
 mod detect;
+mod dispatch;
 mod failure;
 mod init;
 mod install;

@@ -5,6 +5,7 @@ use std::path::Path;
 use wiggum_agents::{AgentSpec, CommandAgent, Driver, Family, ScriptedAgent};
 use wiggum_core::policy;
 use wiggum_engine::Agent;
+use wiggum_workspace::process::CommandLine;
 
 use crate::api;
 use crate::commands::resolvable;
@@ -146,13 +147,30 @@ fn present(workspace: &Path, config: &Config, name: &str) -> Result<(), Failure>
     }
     let own = config.agents.get(name).and_then(|agent| agent.program.clone());
     let program = own.unwrap_or_else(|| family.program().to_owned());
-    wiggum_workspace::process::CommandLine::new(program.clone(), Vec::<String>::new())
-        .resolve(workspace)
-        .map(drop)
-        .map_err(|error| {
-            Failure::usage(format!("the agent `{name}` cannot be run: {error}"))
-                .hint("install it, or give its path as `program`; `wiggum agents` tells what is there")
-        })
+    CommandLine::new(program, Vec::<String>::new()).resolve(workspace).map(drop).map_err(|error| {
+        Failure::usage(format!("the agent `{name}` cannot be run: {error}"))
+            .hint("install it, or give its path as `program`; `wiggum agents` tells what is there")
+    })
+}
+
+/// How an agent is started for people to sit before it, and what its environment needs.
+pub(crate) fn interactive(
+    workspace: &Path,
+    config: &Config,
+    name: &str,
+) -> Result<(CommandLine, Vec<(String, String)>), Failure> {
+    let described = describe(config, name, config.agent.name.as_deref() == Some(name));
+    let env = described.env.into_iter().collect();
+    if let Some(line) = &described.command {
+        resolvable(workspace, line, "agent command")?;
+        let command = CommandLine::parse(line).map_err(|error| Failure::usage(error.to_string()))?;
+        return Ok((command, env));
+    }
+    let family = family(config, name).ok_or_else(|| unknown(config, name))?;
+    present(workspace, config, name)?;
+    let model = described.model.into_iter().flat_map(|model| ["--model".to_owned(), model]);
+    let program = described.program.unwrap_or_else(|| family.program().to_owned());
+    Ok((CommandLine::new(program, model.chain(described.args)), env))
 }
 
 fn unknown(config: &Config, name: &str) -> Failure {

@@ -642,7 +642,7 @@ fn a_session_started_from_the_command_line_is_checked_first() {
     sandbox.wiggum(&["session", "start", "--prompt", "x"]).complains(2, &["which session?"]);
     sandbox
         .wiggum(&["session", "start", "--session", "s", "--prompt", " "])
-        .complains(2, &["--prompt is empty"]);
+        .complains(2, &["the task is empty"]);
     let no_program = ["session", "start", "--session", "s", "--prompt", "x", "--verify", "no-such-program"];
     sandbox.wiggum(&no_program).complains(2, &["no-such-program"]);
     assert!(!sandbox.exists(".wiggum/sessions/s.json"));

@@ -4,6 +4,7 @@ mod agents;
 mod backlog;
 mod demo;
 pub(crate) mod describe;
+mod dispatch;
 mod doctor;
 mod events;
 mod graph;
@@ -62,6 +63,7 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Install(args) => install::install(&args),
         Command::Uninstall(args) => install::uninstall(&args),
         Command::Session(command) => session::session(&command),
+        Command::Dispatch(command) => dispatch::dispatch(&command),
         Command::Hook { event } => Ok(crate::session::hook::run(&event)),
         Command::Completions { shell } => Ok(reference::completions(shell)),
         Command::Man => reference::man(),

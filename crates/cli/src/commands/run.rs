@@ -115,7 +115,7 @@ fn flags(args: &RunArgs) -> Result<Flags, Failure> {
     })
 }
 
-fn duration(flag: &str, text: Option<&str>) -> Result<Option<Millis>, Failure> {
+pub(crate) fn duration(flag: &str, text: Option<&str>) -> Result<Option<Millis>, Failure> {
     text.map(|text| {
         parse_duration(text).map_err(|error| {
             Failure::usage(format!("{flag} {text}: {error}")).hint("write it like 2h, 90m or 45s")

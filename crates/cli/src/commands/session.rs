@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use wiggum_engine::error::chain;
 
-use crate::args::{OutputArgs, SessionCommand, SessionStart, SessionWhich};
+use crate::args::{OutputArgs, SessionCommand, SessionStart, SessionWhich, TaskGuards};
 use crate::commands::describe::one_line;
 use crate::commands::{print_json, run};
 use crate::failure::Failure;
@@ -33,30 +33,7 @@ fn start(args: &SessionStart) -> Result<ExitCode, Failure> {
     })?;
     let id = SessionId::parse(&id)?;
     let workspace = run::workspace()?;
-    let promise = args.completion_promise.as_deref().map(slash::promise).transpose();
-    let completion_promise =
-        promise.map_err(|error| Failure::usage(format!("--completion-promise: {error}")))?;
-    if args.prompt.trim().is_empty() {
-        return Err(Failure::usage("--prompt is empty").hint("say what is to be done"));
-    }
-    let verify = if args.verify.is_empty() {
-        configured_checks(&workspace).map_err(|problem| Failure::usage(problem.to_string()))?
-    } else {
-        args.verify.clone()
-    };
-    for command in &verify {
-        run::resolvable(&workspace, command, "verify command")?;
-    }
-    let start = Start {
-        prompt: args.prompt.clone(),
-        max_iterations: args.max_iterations,
-        completion_promise,
-        verify,
-        plan: args.plan.clone(),
-        complete_without_claim: args.complete_without_claim,
-        no_progress_limit: args.no_progress,
-        same_error_limit: args.same_error,
-    };
+    let start = task(&args.prompt, &args.guards, &workspace)?;
     let inside = |variable: &str| std::env::var_os(variable).is_some();
     let agent = if inside("CLAUDECODE") {
         Agent::Claude
@@ -80,6 +57,34 @@ const CODEX_SESSION: &str = "CODEX_SESSION_ID";
 /// The session that was named, or the one that calls us.
 fn caller(which: &SessionWhich) -> Option<String> {
     which.id.clone().or_else(|| std::env::var(CODEX_SESSION).ok()).filter(|id| !id.is_empty())
+}
+
+/// A task with its guards, as it is begun in this workspace.
+pub(crate) fn task(prompt: &str, guards: &TaskGuards, workspace: &Path) -> Result<Start, Failure> {
+    let promise = guards.completion_promise.as_deref().map(slash::promise).transpose();
+    let completion_promise =
+        promise.map_err(|error| Failure::usage(format!("--completion-promise: {error}")))?;
+    if prompt.trim().is_empty() {
+        return Err(Failure::usage("the task is empty").hint("say what is to be done"));
+    }
+    let verify = if guards.verify.is_empty() {
+        configured_checks(workspace).map_err(|problem| Failure::usage(problem.to_string()))?
+    } else {
+        guards.verify.clone()
+    };
+    for command in &verify {
+        run::resolvable(workspace, command, "verify command")?;
+    }
+    Ok(Start {
+        prompt: prompt.to_owned(),
+        max_iterations: guards.max_iterations,
+        completion_promise,
+        verify,
+        plan: guards.plan.clone(),
+        complete_without_claim: guards.complete_without_claim,
+        no_progress_limit: guards.no_progress,
+        same_error_limit: guards.same_error,
+    })
 }
 
 fn cancel(args: &SessionWhich) -> Result<ExitCode, Failure> {
@@ -158,7 +163,7 @@ pub(crate) struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    fn of(session: &'a Session) -> Self {
+    pub(crate) fn of(session: &'a Session) -> Self {
         let ended = session.ended.as_ref();
         Self {
             kind: "session",
@@ -182,7 +187,7 @@ pub(crate) fn shown(sessions: &[Result<Session, SessionError>]) -> impl Iterator
     sessions.iter().flatten().map(Block::of)
 }
 
-fn word(session: &Session) -> &'static str {
+pub(crate) fn word(session: &Session) -> &'static str {
     if session.working && session.ended.is_none() { "WORKING" } else { "READY" }
 }
 
@@ -204,13 +209,14 @@ fn block(session: &Session, now: Timestamp, style: Style) -> String {
         "WORKING" => style.green("WORKING"),
         word => style.yellow(word),
     };
+    let who = format!("{} {}", style.bold(session.agent.name()), one_line(&session.session_id));
+    lines(&who, &state, session, now, style).join("\n") + "\n"
+}
+
+/// What is told of whoever works on a task.
+pub(crate) fn lines(who: &str, state: &str, session: &Session, now: Timestamp, style: Style) -> Vec<String> {
     let mut lines = vec![
-        format!(
-            "{} {} - {state}  {}",
-            style.bold(session.agent.name()),
-            one_line(&session.session_id),
-            style.dim(&one_line(&wiggum_core::text::clip(&session.prompt, 60)))
-        ),
+        format!("{who} - {state}  {}", style.dim(&one_line(&wiggum_core::text::clip(&session.prompt, 60)))),
         format!(
             "  Ralph: iteration {}, last: \"{}\", {} ago",
             session.progress(),
@@ -221,7 +227,7 @@ fn block(session: &Session, now: Timestamp, style: Style) -> String {
     if let Some(ended) = &session.ended {
         lines.push(format!("  ended: {} ({})", one_line(&ended.detail), ended.reason.name()));
     }
-    lines.join("\n") + "\n"
+    lines
 }
 
 impl From<SessionError> for Failure {

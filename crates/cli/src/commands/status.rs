@@ -1,5 +1,5 @@
 //! `wiggum status`: what the loops of this repository are doing, from the stored status alone, and
-//! the loops inside agents' own sessions beside them.
+//! the loops inside agents' own sessions and in tmux panes beside them.
 
 use std::process::ExitCode;
 
@@ -10,9 +10,10 @@ use wiggum_engine::status::{Counts, QuestionStatus, Status};
 use crate::args::OutputArgs;
 use crate::commands::describe::one_line;
 use crate::commands::loops::{self, Engine, Loops};
-use crate::commands::{no_loops, print_json, session};
+use crate::commands::{dispatch, no_loops, print_json, session};
 use crate::failure::Failure;
 use crate::narrate::elapsed;
+use crate::session::state::Session;
 use crate::term::{self, Style};
 
 /// Cells of the progress bar.
@@ -34,32 +35,39 @@ struct LiveEngine {
     host: String,
 }
 
-/// One block of the answer to other programs; those of sessions have `kind` and `session_id`.
+/// One block of the answer to other programs; all but loops have a `kind`.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Shown<'a> {
     Loop(&'a Seen),
     Session(session::Block<'a>),
+    Dispatch(dispatch::Block<'a>),
 }
 
 pub(crate) fn status(args: &OutputArgs) -> Result<ExitCode, Failure> {
     let workspace = loops::workspace()?;
     let now = Timestamp::now();
-    let sessions = session::recent(&workspace, now);
+    let agents = dispatch::all(&workspace);
+    let mut sessions = session::recent(&workspace, now);
+    let in_pane = |session: &Session| agents.iter().flatten().any(|agent| agent.is(session));
+    sessions.retain(|session| !session.as_ref().is_ok_and(in_pane));
     let seen = match Loops::of(&workspace)? {
         Some(loops) => all(&loops)?,
         None => Vec::new(),
     };
     if args.json {
         let loops = seen.iter().map(Shown::Loop);
-        return print_json(&loops.chain(session::shown(&sessions).map(Shown::Session)).collect::<Vec<_>>());
+        let sessions = session::shown(&sessions).map(Shown::Session);
+        let agents = dispatch::shown(&agents).map(Shown::Dispatch);
+        return print_json(&loops.chain(sessions).chain(agents).collect::<Vec<_>>());
     }
-    if seen.is_empty() && sessions.is_empty() {
+    if seen.is_empty() && sessions.is_empty() && agents.is_empty() {
         return no_loops(false);
     }
     let style = Style::for_stdout();
     let mut blocks: Vec<String> = seen.iter().map(|seen| block(seen, now, style)).collect();
     blocks.extend(session::blocks(&sessions, now, style));
+    blocks.extend(dispatch::blocks(&agents, now, style));
     Ok(term::print(&blocks.join("\n")))
 }
 

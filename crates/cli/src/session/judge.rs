@@ -260,8 +260,19 @@ fn handed_back(session: &Session, missing: &str) -> String {
     )
 }
 
+/// What the agent is told when its loop begins, or goes on after a break.
+pub(crate) fn opening(session: &Session) -> String {
+    format!(
+        "This is iteration {} of a Ralph loop: whenever you stop before the task is done you are given it again. \
+         The task:\n\n{}\n\n{}",
+        session.progress(),
+        session.prompt,
+        instructions(session)
+    )
+}
+
 /// How to end a session's loop, as the agent is told it.
-pub(crate) fn instructions(session: &Session) -> String {
+fn instructions(session: &Session) -> String {
     let plan = session.plan.as_ref().map(|plan| format!("every box of {plan} ticked"));
     let commands = session.verify.iter().map(|command| format!("`{command}` successful"));
     let conditions: Vec<String> = plan.into_iter().chain(commands).collect();

@@ -15,6 +15,7 @@ pub(crate) mod slash;
 pub(crate) mod state;
 mod stop;
 pub(crate) mod transcript;
+pub(crate) mod turn;
 
 /// Iterations of a session where nothing else is said.
 pub(crate) const MAX_ITERATIONS: u32 = 10;

@@ -53,11 +53,8 @@ fn begin(
     Ok(Answer::Context {
         note: format!("wiggum: the loop is on, iteration {}", session.progress()),
         context: format!(
-            "A Ralph loop was started in this session: iteration {}. Whenever you stop before the task is done \
-             you are given it again; the options of the command are for the loop, not for you. The task:\n\n{}\n\n{}",
-            session.progress(),
-            session.prompt,
-            judge::instructions(&session)
+            "The options of the command are for the loop, not for you. {}",
+            judge::opening(&session)
         ),
     })
 }

@@ -266,17 +266,13 @@ impl Place {
 
     /// Makes the directory for the state of sessions.
     pub(crate) fn prepare(&self) -> Result<(), SessionError> {
-        let made = StateDir::of(&self.workspace).create().and_then(|()| fs::create_dir_all(&self.directory));
+        let made = prepare(&self.workspace).and_then(|()| fs::create_dir_all(&self.directory));
         made.map_err(|source| SessionError::File { path: self.directory.clone(), source })
     }
 
     /// Begins a loop in this session, in place of an earlier one.
     pub(crate) fn begin(&self, session: &Session, waits: impl FnOnce()) -> Result<(), SessionError> {
         self.prepare()?;
-        if self.workspace.join(".git").exists() {
-            // A state directory that git shows is untidy, and no reason not to work.
-            drop(Git::new(&self.workspace, None).exclude_state_dir());
-        }
         self.forget_old();
         let _lock = self.lock(waits)?;
         drop(fs::remove_file(self.cancel_file()));
@@ -312,6 +308,16 @@ impl Place {
     pub(crate) fn taken_over_file(&self) -> PathBuf {
         self.directory.join(format!("{}.ralph-loop.md", self.id))
     }
+}
+
+/// Makes the state directory of a workspace.
+pub(crate) fn prepare(workspace: &Path) -> io::Result<()> {
+    StateDir::of(workspace).create()?;
+    if workspace.join(".git").exists() {
+        // A state directory that git shows is untidy, and no reason not to work.
+        drop(Git::new(workspace, None).exclude_state_dir());
+    }
+    Ok(())
 }
 
 fn directory(workspace: &Path) -> PathBuf {

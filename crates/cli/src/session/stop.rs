@@ -2,16 +2,16 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use jiff::{Timestamp, Zoned};
-use wiggum_core::event::{EndReason, Trouble};
+use jiff::Timestamp;
+use wiggum_core::event::EndReason;
 use wiggum_engine::error::chain;
 
 use super::hook::{Answer, Asked, PATIENCE, Problem, Watchdog, our_fault};
-use super::judge::{self, Checked, Stop, Verdict};
-use super::progress::Mark;
+use super::judge::Verdict;
 use super::prompt::configured_checks;
 use super::state::{Agent, Answered, Place, Session, SessionId};
 use super::transcript::Transcript;
+use super::turn::{self, Turn};
 use super::{checks, ralph_file};
 
 pub(super) fn stop(asked: &Asked, id: &SessionId, watchdog: &Watchdog) -> Result<Answer, Problem> {
@@ -40,14 +40,19 @@ pub(super) fn stop(asked: &Asked, id: &SessionId, watchdog: &Watchdog) -> Result
         place.save(&session)?;
         return Ok(Answer::Block { reason: answered.reason, note: None });
     }
-    let mark = Mark::of(&place.workspace);
-    let seen = look(asked, &session, &place, &told, mark, watchdog);
-    if place.is_cancelled() {
-        return farewell(&place, &mut place.load()?, now);
+    if !session.verify.is_empty() {
+        watchdog.allow(checks::BUDGET + PATIENCE);
     }
-    let verdict = judge::judge(&mut session, &seen, now);
-    // Checks change files too, and that is no progress of the agent's.
-    session.seen.mark = Some(if session.verify.is_empty() { mark } else { Mark::of(&place.workspace) });
+    let turn = Turn {
+        message: &told.message,
+        trouble: turn::trouble(&told.message),
+        used_tools: told.used_tools,
+        waits: asked.background_tasks.as_ref().is_some_and(|tasks| !tasks.is_empty()),
+        cap: cap(session.agent),
+    };
+    let Some(verdict) = turn.judge(&place, &mut session, now) else {
+        return farewell(&place, &mut place.load()?, now);
+    };
     session.seen.transcript = told.length;
     session.seen.answered = answered(&verdict, &told.message);
     Ok(match (verdict, place.save(&session)) {
@@ -75,33 +80,6 @@ impl Told {
             transcript.used_tools_since(session.seen.transcript).unwrap_or(false)
         });
         Self { message, used_tools, length }
-    }
-}
-
-/// Compares the repository with the last stop and runs the checks.
-fn look<'a>(
-    asked: &Asked,
-    session: &Session,
-    place: &Place,
-    told: &'a Told,
-    mark: Mark,
-    watchdog: &Watchdog,
-) -> Stop<'a> {
-    let moved = session.seen.mark.is_none_or(|earlier| mark.moved_since(earlier, told.used_tools));
-    let waits = asked.background_tasks.as_ref().is_some_and(|tasks| !tasks.is_empty());
-    let trouble = trouble(&told.message);
-    if !session.verify.is_empty() {
-        watchdog.allow(checks::BUDGET + PATIENCE);
-    }
-    let checked =
-        if trouble.is_some() { Checked::NotConfigured } else { checks::run(session, &place.workspace) };
-    Stop {
-        message: &told.message,
-        trouble,
-        used_tools: told.used_tools,
-        progress: moved || waits,
-        checked,
-        cap: cap(session.agent),
     }
 }
 
@@ -145,14 +123,6 @@ fn take_over(
     found.put_aside(&place)?;
     place.begin(&session, || watchdog.allow(PATIENCE))?;
     Ok(Some(place))
-}
-
-/// Agents give a usage limit and the like as their message. A longer one is about limits, not stopped
-/// by one.
-fn trouble(message: &str) -> Option<Trouble> {
-    let message = message.trim();
-    let alone = message.len() < 300 && !message.contains('\n');
-    alone.then(|| wiggum_agents::trouble_in_line(message, Zoned::now)).flatten()
 }
 
 fn hash(message: &str) -> u64 {
