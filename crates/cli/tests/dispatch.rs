@@ -142,6 +142,19 @@ fn whoever_is_interrupted_leaves_the_agent_alone_and_the_next_one_goes_on() {
 }
 
 #[test]
+fn a_program_that_was_started_anew_is_told_the_task() {
+    let Some(stage) = Stage::with(&format!("{BLINKS}\nblink '(esc to interrupt)'")) else { return };
+    let sending = stage.sending("a", &["take your time"]);
+    wait_until(|| stage.sandbox.has_note("blinks"));
+    sending.signal("INT");
+    sending.outcome_only().exits(130);
+    stage.end_tmux();
+    stage.start("a", "promise");
+    stage.send("a", &[]).exits(0).says("done after 1 iteration");
+    assert_eq!(stage.heard("a").len(), 2);
+}
+
+#[test]
 fn a_choice_is_left_to_a_person() {
     let dialog = r#"printf 'Run rm -rf /?\n ❯ 1. Yes\n   2. No\n'; read -r answer; echo "$answer." > "$SANDBOX/chosen""#;
     let Some(stage) = Stage::with(dialog) else { return };

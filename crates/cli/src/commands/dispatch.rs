@@ -70,7 +70,11 @@ fn start(args: &DispatchStart) -> Result<ExitCode, Failure> {
     let pane = Tmux { socket: args.socket.clone() }.open(&window)?;
     let agent =
         Agent { name: name.clone(), agent, command: command.to_string(), workspace, pane, started_at };
-    roster.note(&agent)?;
+    if let Err(error) = agent.has_heard_nothing().and_then(|()| roster.note(&agent)) {
+        // Nobody would find it again.
+        agent.end();
+        return Err(error.into());
+    }
     Ok(term::print(&format!(
         "{name} is there: `wiggum dispatch send {name} TASK` gives it something to do, `wiggum dispatch attach {name}` \
          tells how to see it\n"

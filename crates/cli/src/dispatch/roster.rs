@@ -132,6 +132,13 @@ impl Agent {
         Ok(if place.file().exists() { Some(place.load()?) } else { None })
     }
 
+    /// A program that was just started has not heard of the task it goes on with.
+    pub(crate) fn has_heard_nothing(&self) -> Result<(), DispatchError> {
+        let Some(mut session) = self.session()?.filter(|session| session.working) else { return Ok(()) };
+        session.working = false;
+        Ok(self.place()?.save(&session)?)
+    }
+
     /// Is there somebody to speak to?
     pub(crate) fn present(&self) -> Result<(), DispatchError> {
         let why = match self.pane.life()? {

@@ -90,7 +90,7 @@ fn end_of_echo(text: &str, prompt: &str) -> usize {
     let shown: Vec<(usize, char)> = text.char_indices().filter(|(_, c)| c.is_alphanumeric()).collect();
     let tail = &wanted[wanted.len().saturating_sub(TAIL)..];
     let matches = |at: usize, wanted: &[char]| {
-        shown[at..].iter().zip(wanted).filter(|((_, shown), wanted)| shown == *wanted).count() == wanted.len()
+        shown[at..].iter().map(|(_, shown)| shown).zip(wanted).all(|(shown, wanted)| shown == wanted)
     };
     let places = |wanted: &[char]| 0..(shown.len() + 1).saturating_sub(wanted.len());
     let whole = places(&wanted).rev().find(|&at| matches(at, &wanted)).map(|at| at + wanted.len());
