@@ -12,7 +12,7 @@ use wiggum_core::event::Event;
 use wiggum_core::ids::TaskId;
 use wiggum_core::state::Loop;
 use wiggum_core::task::{FileStatus, Task};
-use wiggum_workspace::paths::{FileLock, remove_temporary, write_atomic_after};
+use wiggum_workspace::paths::{FileLock, Replaced, remove_temporary, write_atomic_after};
 
 #[derive(Debug, thiserror::Error)]
 pub enum BacklogError {
@@ -107,7 +107,15 @@ impl BacklogFile {
         &mut self,
         change: impl FnOnce(&mut Backlog) -> Result<T, EditError>,
     ) -> Result<T, BacklogError> {
-        self.edit_after(change, || true)
+        let (result, replaced) = self.edit_after(change, || true)?;
+        self.sync(replaced.as_ref())?;
+        Ok(result)
+    }
+
+    /// Waits until the disk knows of an edit.
+    pub(crate) fn sync(&self, replaced: Option<&Replaced>) -> Result<(), BacklogError> {
+        let synced = replaced.map_or(Ok(()), Replaced::sync);
+        synced.map_err(|source| BacklogError::Write { path: self.path.clone(), source })
     }
 
     /// As [`BacklogFile::edit`]; `before` is done before the change can be seen, and says whether it
@@ -116,7 +124,7 @@ impl BacklogFile {
         &mut self,
         change: impl FnOnce(&mut Backlog) -> Result<T, EditError>,
         before: impl FnOnce() -> bool,
-    ) -> Result<T, BacklogError> {
+    ) -> Result<(T, Option<Replaced>), BacklogError> {
         let _lock = self.lock()?;
         self.refresh()?;
         let Some(mut backlog) = self.backlog.take() else {
@@ -125,20 +133,20 @@ impl BacklogFile {
         let old = backlog.text().to_owned();
         let result = change(&mut backlog);
         let written = match &result {
-            Ok(_) if backlog.text() != old => self.write(backlog.text(), before),
+            Ok(_) if backlog.text() != old => self.write(backlog.text(), before).map(Some),
             Ok(_) => {
                 before();
-                Ok(())
+                Ok(None)
             }
             // A refused edit may have left the copy in memory half done; read it again next time.
             Err(_) => {
                 self.stamp = None;
-                return Ok(result?);
+                return Ok((result?, None));
             }
         };
         self.backlog = Some(backlog);
-        written?;
-        Ok(result?)
+        let replaced = written?;
+        Ok((result?, replaced))
     }
 
     /// Puts a known good text back in place of what is there, which is returned.
@@ -149,7 +157,8 @@ impl BacklogFile {
             fs::remove_dir_all(&self.path)
                 .map_err(|source| BacklogError::Write { path: self.path.clone(), source })?;
         }
-        self.write(good.text(), || true)?;
+        let replaced = self.write(good.text(), || true)?;
+        self.sync(Some(&replaced))?;
         self.backlog = Some(good);
         Ok(found)
     }
@@ -160,11 +169,11 @@ impl BacklogFile {
         remove_temporary(&self.path).map_err(|source| BacklogError::Write { path: self.path.clone(), source })
     }
 
-    fn write(&mut self, text: &str, before: impl FnOnce() -> bool) -> Result<(), BacklogError> {
-        write_atomic_after(&self.path, text.as_bytes(), before)
+    fn write(&mut self, text: &str, before: impl FnOnce() -> bool) -> Result<Replaced, BacklogError> {
+        let replaced = write_atomic_after(&self.path, text.as_bytes(), before)
             .map_err(|source| BacklogError::Write { path: self.path.clone(), source })?;
         self.stamp = Some(self.look()?);
-        Ok(())
+        Ok(replaced)
     }
 
     fn lock(&self) -> Result<FileLock, BacklogError> {

@@ -44,7 +44,7 @@ const INPUTS: usize = 256;
 /// A check that ends this soon is recorded in one transaction with what came before it. A check is
 /// no effect that would have to be recorded first, and a crash in between only means that what it
 /// checked is done again.
-const MOMENT: Duration = Duration::from_millis(5);
+const MOMENT: Duration = Duration::from_millis(10);
 
 /// How far `status.json` may be behind: nobody looks at it more often, and a fast loop would do
 /// little else than write it.

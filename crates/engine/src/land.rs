@@ -6,6 +6,7 @@ use wiggum_core::state::{OpenIteration, Stage};
 use wiggum_core::task::FileStatus;
 use wiggum_workspace::crash;
 use wiggum_workspace::git::CommitOutcome;
+use wiggum_workspace::paths::at_once;
 
 use crate::backlog_file::BacklogError;
 use crate::engine::Engine;
@@ -43,8 +44,12 @@ impl Engine<'_> {
             },
         );
         self.show(&recorded?);
+        let mut replaced = None;
         match edited {
-            Ok(()) => self.record(Event::StatusWritten { task: open.task.clone(), status: FileStatus::Done }),
+            Ok(((), file)) => {
+                replaced = file;
+                self.record(Event::StatusWritten { task: open.task.clone(), status: FileStatus::Done });
+            }
             Err(error @ (BacklogError::Read { .. } | BacklogError::Problems(_))) => {
                 self.record(Event::BacklogBroken { message: chain(&error) });
                 return Ok(());
@@ -55,13 +60,21 @@ impl Engine<'_> {
         }
         crash::point("backlog written");
         let Some(git) = &self.git else {
+            self.backlog.sync(replaced.as_ref())?;
             self.complete(&open, None, verified);
             return Ok(());
         };
         git.put_back_index(&self.taken_index())?;
         let include: Vec<&str> =
             if self.watched.backlog_tracked { vec![self.settings.backlog_name.as_str()] } else { Vec::new() };
-        let outcome = git.commit(&self.commit_message(&open), &include)?;
+        let message = self.commit_message(&open);
+        // While git works. Should a power cut leave the commit and take the file, the next start writes
+        // it again.
+        let backlog = &self.backlog;
+        let (synced, outcome) =
+            at_once(|| backlog.sync(replaced.as_ref()), || git.commit(&message, &include));
+        let outcome = outcome?;
+        synced?;
         crash::point("committed");
         match outcome {
             CommitOutcome::Committed(commit) => self.accept_commit(&open, commit, verified),

@@ -2,8 +2,10 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::panic::resume_unwind;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use thiserror::Error;
@@ -75,26 +77,13 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// As [`write_atomic`], with something else to be done before the new content may be seen: both wait
-/// for the disk at the same time. The old content stays if it says so.
-pub fn write_atomic_after(path: &Path, bytes: &[u8], before: impl FnOnce() -> bool) -> io::Result<()> {
+/// for the disk at the same time. The old content stays if it says so. What is seen at once survives a
+/// power cut only when the directory is [synced](Replaced::sync) too.
+pub fn write_atomic_after(path: &Path, bytes: &[u8], before: impl FnOnce() -> bool) -> io::Result<Replaced> {
     let path = real(path).map_err(io::Error::other)?;
     let directory = path.parent().ok_or_else(|| io::Error::other("a file needs a directory"))?;
     let temporary = directory.join(temporary_name(&path));
-    let (written, go_on) = thread::scope(|scope| {
-        let write = || write_new(&temporary, &path, bytes, Synced::Yes);
-        match thread::Builder::new().spawn_scoped(scope, write) {
-            Ok(writing) => {
-                let go_on = before();
-                let gone = |_| Err(io::Error::other("the writing thread is gone"));
-                (writing.join().unwrap_or_else(gone), go_on)
-            }
-            // Without a thread to spare, one after the other.
-            Err(_) => {
-                let go_on = before();
-                (write(), go_on)
-            }
-        }
-    });
+    let (written, go_on) = at_once(|| write_new(&temporary, &path, bytes, Synced::Yes), before);
     crash::point("temporary file written");
     let replaced = match written {
         Ok(()) if go_on => fs::rename(&temporary, &path),
@@ -106,7 +95,36 @@ pub fn write_atomic_after(path: &Path, bytes: &[u8], before: impl FnOnce() -> bo
         drop(fs::remove_file(&temporary));
     }
     replaced?;
-    File::open(directory)?.sync_all()
+    Ok(Replaced { directory: File::open(directory)? })
+}
+
+/// Does the first on a thread of its own, where there is one to spare, while the second is done here.
+pub fn at_once<A: Send, B>(beside: impl FnOnce() -> A + Send, here: impl FnOnce() -> B) -> (A, B) {
+    let beside = Mutex::new(Some(beside));
+    let take = || beside.lock().unwrap_or_else(PoisonError::into_inner).take().map(|beside| beside());
+    let (done, result) = thread::scope(|scope| {
+        let thread = thread::Builder::new().spawn_scoped(scope, take);
+        let result = here();
+        let done = thread.ok().and_then(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        (done, result)
+    });
+    match done.or_else(take) {
+        Some(done) => (done, result),
+        None => unreachable!("it is done by the thread or after it"),
+    }
+}
+
+/// A file has a new content, of which the disk may not know yet.
+#[derive(Debug)]
+#[must_use = "a power cut may bring the old content back until it is synced"]
+pub struct Replaced {
+    directory: File,
+}
+
+impl Replaced {
+    pub fn sync(&self) -> io::Result<()> {
+        self.directory.sync_all()
+    }
 }
 
 /// As [`write_atomic`] for readers and for programs that are killed, without waiting for the disk:

@@ -77,11 +77,22 @@ impl Place {
 pub(crate) fn run_arguments(iterations: usize) -> Vec<String> {
     let agent = format!("/bin/echo '{PROMISE}'");
     let iterations = iterations.to_string();
-    ["run", BACKLOG, "--agent-command", &agent, "--verify", "/bin/true", "--headless", "--json"]
-        .into_iter()
-        .chain(["--max-iterations", &iterations])
-        .map(str::to_owned)
-        .collect()
+    [
+        "run",
+        BACKLOG,
+        "--agent-command",
+        &agent,
+        "--verify",
+        "/bin/true",
+        "--headless",
+        "--json",
+        "--sandbox",
+        "none",
+    ]
+    .into_iter()
+    .chain(["--max-iterations", &iterations])
+    .map(str::to_owned)
+    .collect()
 }
 
 pub(crate) fn run(command: &mut Command) -> Outcome<()> {
