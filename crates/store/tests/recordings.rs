@@ -11,7 +11,7 @@ use wiggum_core::stream::Stream;
 use wiggum_store::recording::{self, Entry, Header, Recorder, Shown, Target, VERSION};
 
 fn recorder(dir: &Path) -> Recorder {
-    let hidden = Secrets::among([("API_TOKEN".to_owned(), "swordfish-1".to_owned())]).and("/home/me", "~");
+    let hidden = Secrets::among([("API_TOKEN".to_owned(), "swordfish-1".to_owned())]).and("/base/me", "~");
     let target = Target { path: dir.join("rec"), database: dir.join("none"), hidden };
     let at = Timestamp::UNIX_EPOCH;
     let header = Header { version: VERSION, wiggum: "0".to_owned(), at, policy: Box::new(Policy::default()) };
@@ -24,7 +24,7 @@ fn read(dir: &Path) -> Vec<Entry> {
 
 #[test]
 fn what_is_hidden_is_hidden_however_it_is_cut() {
-    let text = "a /home/me/x swordfish-1 é /home/m";
+    let text = "a /base/me/x swordfish-1 é /base/m";
     for size in 1..=text.len() {
         let dir = tempfile::tempdir().unwrap();
         let recorder = recorder(dir.path());
@@ -44,8 +44,8 @@ fn what_is_hidden_is_hidden_however_it_is_cut() {
                 _ => {}
             }
         }
-        assert_eq!(raw, "a ~/x [API_TOKEN redacted] é /home/m", "in pieces of {size}");
-        assert!(!shown.contains("/home/me") && !shown.contains("swordfish"), "in pieces of {size}: {shown}");
+        assert_eq!(raw, "a ~/x [API_TOKEN redacted] é /base/m", "in pieces of {size}");
+        assert!(!shown.contains("/base/me") && !shown.contains("swordfish"), "in pieces of {size}: {shown}");
     }
 }
 
@@ -55,8 +55,8 @@ fn what_was_shown_keeps_its_order() {
     let recorder = recorder(dir.path());
     let output = |text: &str| Entry::Shown { event: Shown::Output { text: text.to_owned() } };
     let call =
-        Entry::Shown { event: Shown::ToolCall { name: "n".to_owned(), detail: "/home/me".to_owned() } };
-    recorder.line(output("see /home"));
+        Entry::Shown { event: Shown::ToolCall { name: "n".to_owned(), detail: "/base/me".to_owned() } };
+    recorder.line(output("see /base"));
     recorder.line(call);
     recorder.line(Entry::CheckOutput { text: "checked\n".to_owned() });
     recorder.finish(3).unwrap();
@@ -64,6 +64,6 @@ fn what_was_shown_keeps_its_order() {
     let checked = Entry::CheckOutput { text: "checked\n".to_owned() };
     assert_eq!(
         read(dir.path()),
-        [output("see "), output("/home"), hidden, checked, Entry::End { exit_code: 3 }]
+        [output("see "), output("/base"), hidden, checked, Entry::End { exit_code: 3 }]
     );
 }

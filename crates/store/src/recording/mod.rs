@@ -1,7 +1,7 @@
 //! A run as it was seen, in one file that can be shown again without agent, model or repository.
 //!
 //! Compressed JSON lines: first a header, then everything in the order it was seen, each with its time.
-//! [`Recorder`] writes it on a thread of its own; [`read`] gives it back as far as it can be read.
+//! [`Recorder`] writes it on a thread of its own; [`read()`] gives it back as far as it can be read.
 //! A record is for people and bug reports: no run depends on one, and none is changed by one. Secrets
 //! and the name of the home directory do not get in.
 
