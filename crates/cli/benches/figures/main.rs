@@ -29,6 +29,8 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 type Measure = fn(&mut Table) -> Outcome<()>;
 
 const FIGURES: [(&str, Measure); 10] = [
+    // First, since its memory is the most that this process ever held.
+    ("supervise", supervise::measure),
     ("iteration", iteration::wall),
     ("memory", iteration::memory),
     ("trace", trace::measure),
@@ -37,7 +39,6 @@ const FIGURES: [(&str, Measure); 10] = [
     ("status", start::status),
     ("fold", fold::fold),
     ("schedule", fold::schedule),
-    ("supervise", supervise::measure),
     ("parse", parse::measure),
 ];
 
