@@ -112,7 +112,7 @@ pub(crate) enum Command {
 
 const RUN_EXAMPLES: &str = "\
 Examples:
-  wiggum run --agent-command 'claude -p --dangerously-skip-permissions'
+  wiggum run --agent claude
   wiggum run PRD.json --agent-command 'codex exec -' --verify 'cargo test' --max-iterations 20
   wiggum run --headless --json --max-duration 2h > journal.jsonl
 

@@ -209,7 +209,7 @@ fn next_commands(directory: &Path, files: &[FileReport], in_git: bool) -> Vec<St
     }
     commands.push(match has_agent(directory) {
         true => "wiggum run".to_owned(),
-        false => "wiggum run --agent-command 'claude -p --dangerously-skip-permissions'".to_owned(),
+        false => "wiggum run --agent claude".to_owned(),
     });
     commands
 }
@@ -321,7 +321,7 @@ wrote     .gitignore
 
 Next:
   git add wiggum.toml PROMPT.md .gitignore && git commit -m \"Set up wiggum\" -- wiggum.toml PROMPT.md .gitignore
-  wiggum run --agent-command 'claude -p --dangerously-skip-permissions'
+  wiggum run --agent claude
 "
         );
         assert_eq!(place.read(".gitignore"), ".wiggum/\n");
@@ -348,7 +348,7 @@ wrote     PROMPT.md
 no backlog was found: write your tasks into one (PRD.json, tasks.json)
 
 Next:
-  wiggum run --agent-command 'claude -p --dangerously-skip-permissions'
+  wiggum run --agent claude
 "
         );
         assert!(!place.path().join(".gitignore").exists());
