@@ -31,7 +31,7 @@ use crate::backlog_file::{BacklogError, difference};
 use crate::clock::Clock;
 use crate::engine::{Engine, Input, RunningAgent, Tap};
 use crate::error::{EngineError, chain};
-use crate::nudge;
+use crate::nudge::{self, Nudges};
 use crate::status;
 
 impl Engine<'_> {
@@ -146,7 +146,7 @@ impl Engine<'_> {
         launch.env = self.environment(iteration, task, attempt);
         let added = invocation.env.iter().chain(&agent.env);
         launch.env.extend(added.map(|(name, value)| (name.into(), value.into())));
-        launch.env.push((nudge::VARIABLE.into(), self.dir.nudges(id).prefix().into()));
+        launch.env.push((nudge::VARIABLE.into(), self.dir.nudges(id).into()));
         launch.env_remove = agent.withheld().into_iter().map(Into::into).collect();
         launch.marker = Some(("WIGGUM_LOOP_ID".to_owned(), id.to_string()));
         launch.confinement = self.confinement(agent);
@@ -171,7 +171,7 @@ impl Engine<'_> {
             prompt: prompt.to_owned(),
             stopping: None,
             quiet,
-            nudges: self.dir.nudges(id),
+            nudges: Nudges::open(self.dir.nudges(id)),
             given_up: None,
         });
         Ok(())

@@ -6,19 +6,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use wiggum_core::event::Event;
-use wiggum_core::ids::LoopId;
 
 use crate::engine::Engine;
 
 /// Tells an agent's hook where to look.
 pub const VARIABLE: &str = "WIGGUM_NUDGES";
 
-/// The nudges of one loop: those that lie there, and what is known of them.
+/// The nudges that wait for one agent.
 #[derive(Clone, Debug)]
-pub struct Nudges {
+pub(crate) struct Nudges {
     prefix: PathBuf,
     waiting: Vec<Nudge>,
-    count: u32,
+    last: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -29,18 +28,21 @@ struct Nudge {
 }
 
 impl Nudges {
-    pub(crate) fn new(directory: PathBuf, id: LoopId) -> Self {
-        Self { prefix: directory.join(format!("{id}.nudge")), waiting: Vec::new(), count: 0 }
-    }
-
-    /// What the paths of all nudges begin with.
-    pub(crate) fn prefix(&self) -> PathBuf {
-        self.prefix.clone()
+    /// What an engine that was killed left there is for the next agent: nobody's words are lost.
+    pub(crate) fn open(prefix: PathBuf) -> Self {
+        let left = lying(&prefix);
+        let last = left.last().map_or(0, |(number, _)| *number);
+        let by = "somebody, before a restart".to_owned();
+        let adopt = |(_, path): (u32, PathBuf)| {
+            let text = fs::read_to_string(&path).ok()?;
+            Some(Nudge { path, text, by: by.clone() })
+        };
+        Self { waiting: left.into_iter().filter_map(adopt).collect(), prefix, last }
     }
 
     fn put(&mut self, text: String, by: &str) -> io::Result<()> {
-        self.count += 1;
-        let path = numbered(&self.prefix, self.count);
+        self.last += 1;
+        let path = numbered(&self.prefix, self.last);
         // Whole or not at all: the hook may look at any moment.
         let half = path.with_extension("half");
         fs::write(&half, &text)?;
@@ -67,25 +69,27 @@ fn numbered(prefix: &Path, number: u32) -> PathBuf {
     path.into()
 }
 
-/// For the agent's hook: takes what lies there, oldest first. Each is taken by one caller only.
-pub fn take(prefix: &Path) -> Vec<String> {
-    let mut taken = Vec::new();
-    for number in 1..=u32::from(u16::MAX) {
-        let path = numbered(prefix, number);
-        match fs::read_to_string(&path) {
-            Ok(text) if fs::remove_file(&path).is_ok() => taken.push(text),
-            Ok(_) => {}
-            // They are numbered without gaps, but those before may be taken.
-            Err(_) if later_exists(prefix, number) => {}
-            Err(_) => break,
-        }
-    }
-    taken
+/// The nudges there are, oldest first.
+fn lying(prefix: &Path) -> Vec<(u32, PathBuf)> {
+    let (Some(directory), Some(start)) = (prefix.parent(), prefix.file_name()) else { return Vec::new() };
+    let start = format!("{}-", start.to_string_lossy());
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let number = |entry: fs::DirEntry| {
+        let number = entry.file_name().to_str()?.strip_prefix(&start)?.parse().ok()?;
+        Some((number, entry.path()))
+    };
+    let mut found: Vec<(u32, PathBuf)> = entries.filter_map(number).collect();
+    found.sort();
+    found
 }
 
-/// An agent's run has few nudges; looking a little ahead passes those that were taken before.
-fn later_exists(prefix: &Path, number: u32) -> bool {
-    (number + 1..number + 64).any(|later| numbered(prefix, later).exists())
+/// For the agent's hook: takes what lies there, oldest first. Each is taken by one caller only.
+pub fn take(prefix: &Path) -> Vec<String> {
+    let take = |(_, path): (u32, PathBuf)| {
+        let text = fs::read_to_string(&path).ok()?;
+        fs::remove_file(&path).ok().map(|()| text)
+    };
+    lying(prefix).into_iter().filter_map(take).collect()
 }
 
 impl Engine<'_> {
@@ -134,26 +138,33 @@ impl Engine<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use uuid::Uuid;
 
     #[test]
     fn each_nudge_is_taken_once_and_what_is_left_comes_back() {
         let dir = tempfile::tempdir().unwrap();
-        let mut nudges = Nudges::new(dir.path().to_owned(), LoopId(Uuid::nil()));
-        assert_eq!(take(&nudges.prefix()), Vec::<String>::new());
+        let prefix = dir.path().join("loop.nudge");
+        let mut nudges = Nudges::open(prefix.clone());
+        assert_eq!(take(&prefix), Vec::<String>::new());
         for text in ["one", "two"] {
             nudges.put(text.to_owned(), "me").unwrap();
         }
         assert!(nudges.taken().is_empty());
-        assert_eq!(take(&nudges.prefix()), ["one", "two"]);
-        assert_eq!(
-            nudges.taken().iter().map(|nudge| nudge.text.as_str()).collect::<Vec<_>>(),
-            ["one", "two"]
-        );
+        assert_eq!(take(&prefix), ["one", "two"]);
+        let heard = nudges.taken();
+        assert_eq!(heard.iter().map(|nudge| nudge.text.as_str()).collect::<Vec<_>>(), ["one", "two"]);
         nudges.put("three".to_owned(), "me").unwrap();
-        assert_eq!(take(&nudges.prefix()), ["three"], "numbers that are gone are passed over");
-        nudges.put("four".to_owned(), "me").unwrap();
-        assert_eq!(nudges.withdraw().len(), 2, "the third was not noted yet");
-        assert_eq!(take(&nudges.prefix()), Vec::<String>::new());
+        assert_eq!(nudges.withdraw().len(), 1);
+        assert_eq!(take(&prefix), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_a_killed_engine_left_is_for_the_next_agent() {
+        let dir = tempfile::tempdir().unwrap();
+        let prefix = dir.path().join("loop.nudge");
+        Nudges::open(prefix.clone()).put("mind the gap".to_owned(), "me").unwrap();
+        let mut nudges = Nudges::open(prefix.clone());
+        nudges.put("and the door".to_owned(), "me").unwrap();
+        assert_eq!(take(&prefix), ["mind the gap", "and the door"]);
+        assert_eq!(nudges.taken().len(), 2);
     }
 }

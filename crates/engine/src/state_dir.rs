@@ -6,8 +6,6 @@ use std::path::{Path, PathBuf};
 
 use wiggum_core::ids::LoopId;
 
-use crate::nudge::Nudges;
-
 #[derive(Clone, Debug)]
 pub struct StateDir {
     root: PathBuf,
@@ -44,10 +42,10 @@ impl StateDir {
         self.wake_dir().join(id.to_string())
     }
 
-    /// Where the words lie that an agent should hear. They lie where the engine is woken when they are
-    /// taken.
-    pub fn nudges(&self, id: LoopId) -> Nudges {
-        Nudges::new(self.wake_dir(), id)
+    /// What the paths of words for an agent begin with. They lie where the engine is woken when they
+    /// are taken.
+    pub(crate) fn nudges(&self, id: LoopId) -> PathBuf {
+        self.wake_dir().join(format!("{id}.nudge"))
     }
 
     /// Held by whoever writes the backlog file.
