@@ -683,3 +683,18 @@ fn a_repository_is_set_up_and_explained() {
     assert!(place.check(&["completions", "bash"], 0).contains("_wiggum"));
     assert!(place.check(&["man"], 0).contains(".TH"));
 }
+
+#[test]
+fn doctor_names_the_secrets_that_agents_do_not_get() {
+    let place = Place::new(TWO_TASKS);
+    let doctor = |pass: &str| {
+        let settings = format!("[agent]\ncommand = \"true\"\npass_env = [{pass}]\n");
+        fs::write(place.root.join("wiggum.toml"), settings).unwrap();
+        let output = place.wiggum(&["doctor"]).env("NPM_TOKEN", "t0p-secret").output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = doctor("");
+    assert!(text.contains("withheld from the agent") && text.contains("NPM_TOKEN"), "{text}");
+    assert!(!text.contains("t0p-secret"), "{text}");
+    assert!(!doctor("\"NPM_TOKEN\"").contains("NPM_TOKEN"));
+}

@@ -276,6 +276,7 @@ fn configuration(workspace: &Path, config: &Config) -> Vec<Finding> {
         }
         Err(failure) => Finding::failure("sandbox", failure),
     });
+    findings.extend(withheld(workspace, config));
     let mut verify = config.policy.checks.verify.clone();
     if verify.is_empty() {
         let found = detect::detect(workspace, wiggum_backlog::candidates()).verify;
@@ -290,6 +291,15 @@ fn configuration(workspace: &Path, config: &Config) -> Vec<Finding> {
     }
     findings.extend(verify.iter().map(|line| command("verify", workspace, line, "verify command")));
     findings
+}
+
+/// Secrets of the environment that the agent does not get, which may be a surprise to it.
+fn withheld(workspace: &Path, config: &Config) -> Option<Finding> {
+    let team = team(workspace, config, false).ok()?;
+    let first = team.rules.order.first()?;
+    let names = team.agents.iter().find(|agent| agent.name == *first)?.withheld();
+    let text = format!("withheld from the agent: {} (`agent.pass_env` passes them on)", names.join(", "));
+    (!names.is_empty()).then(|| Finding::ok("secrets", text))
 }
 
 fn command(about: &'static str, workspace: &Path, line: &str, what: &str) -> Finding {
