@@ -210,6 +210,7 @@ fn kind(event: &Event) -> Kind {
         | Event::UserChangesSetAside { .. }
         | Event::UserChangesPutBack { .. }
         | Event::BacklogBroken { .. }
+        | Event::BudgetAlert { .. }
         | Event::RunEnded { .. } => Kind::Outside,
         Event::Interrupted { .. } => Kind::Interruption,
         Event::RunResumed { .. } => Kind::Resumption,
@@ -220,6 +221,8 @@ fn kind(event: &Event) -> Kind {
         | Event::Nudged { .. }
         | Event::WorkKept { .. }
         | Event::WorkspaceReset { .. }
+        | Event::BudgetAsked { .. }
+        | Event::Charged { .. }
         | Event::Noticed { .. } => Kind::Bookkeeping,
     }
 }
