@@ -232,7 +232,11 @@ fn text(report: &Report, with_forecast: bool, canvas: Canvas, style: Style) -> S
     let mut text = style.bold(&format!("{}\n", harmless(&report.name)));
     text.push_str(&table(report));
     for budget in &report.budgets {
-        let (spent, limit) = (budget.unit.show(budget.spent), budget.unit.show(budget.limit));
+        let limit = budget.unit.show(budget.limit);
+        let spent = match budget.unit {
+            Unit::Usd if report.total.unpriced_tokens > 0 => cost_of(&report.total),
+            Unit::Usd | Unit::Tokens => budget.unit.show(budget.spent),
+        };
         let line = format!("  {} budget: {spent} of {limit}\n", budget.scope);
         let part = budget.spent / budget.limit;
         text.push_str(&if part >= 1.0 { style.red(&line) } else { line });
