@@ -21,7 +21,7 @@ use wiggum_core::state::{Loop, Stage};
 use wiggum_core::stream::Stream;
 use wiggum_store::{Holder, Identity, Store};
 use wiggum_workspace::crash;
-use wiggum_workspace::git::{Git, Guardian};
+use wiggum_workspace::git::{Git, Guardian, Known};
 use wiggum_workspace::paths::ProcessLock;
 use wiggum_workspace::process::{self, Ended, Grace, Running, Stop};
 
@@ -79,6 +79,8 @@ pub struct Settings {
 pub trait Observer {
     /// Something happened, and is durable.
     fn event(&mut self, envelope: &Envelope, state: &Loop);
+    /// These were all for now.
+    fn shown(&mut self) {}
     fn agent(&mut self, event: &AgentEvent);
     fn check_output(&mut self, text: &str);
     /// The loop has nothing to do until this is over.
@@ -156,6 +158,8 @@ pub struct Engine<'a> {
     pub(crate) secrets: Secrets,
     pub(crate) guardian: Option<Guardian>,
     pub(crate) purse: Purse,
+    /// What git need not be asked again.
+    pub(crate) known: Known,
     /// Something waits in the store; set from the watcher's thread, so that no wake-up is lost
     /// while the channel is full.
     woken: Arc<AtomicBool>,
@@ -252,6 +256,7 @@ impl<'a> Engine<'a> {
             secrets,
             guardian: None,
             purse: Purse::of(&settings),
+            known: Known::default(),
             woken: Arc::new(AtomicBool::new(true)),
             _workspace: workspace,
             skip_after_stop: None,
@@ -621,6 +626,9 @@ impl<'a> Engine<'a> {
     pub(crate) fn show(&mut self, envelopes: &[Envelope]) {
         for envelope in envelopes {
             self.observer.event(envelope, &self.journal.state);
+        }
+        if !envelopes.is_empty() {
+            self.observer.shown();
         }
         self.status.stale |= !envelopes.is_empty();
     }

@@ -57,7 +57,7 @@ impl Engine<'_> {
         };
         let carried = self.carry_over(task, carried, base.as_deref())?;
         let session = self.choose_session(agent);
-        let prompt_blob = self.journal.keep(&prompt);
+        let prompt_blob = self.journal.keep_whole(&prompt);
         self.record(Event::IterationStarted {
             iteration,
             task: task.clone(),
