@@ -331,6 +331,24 @@ fn loops_of_one_project_spend_no_more_than_it_has_but_for_calls_under_way() {
 }
 
 #[test]
+fn a_call_is_settled_as_soon_as_it_is_over() {
+    let mut sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.env("WIGGUM_BUDGET_PROJECT_COST", "5");
+    sandbox.make_pipe("ready");
+    sandbox.make_pipe("go");
+    let scenario = scenario(&sandbox, 0.3, "");
+    let check = r#"sh -c 'echo > "$SANDBOX/ready"; cat "$SANDBOX/go"'"#;
+    let args = ["run", "--headless", "--scenario", &scenario, "--verify", check];
+    let started = sandbox.launch(&sandbox.root, &args);
+    sandbox.wait_ready();
+    // Its checks run for as long as they like; what the agent cost is known to others already.
+    let shared = registry(&sandbox).shared(&sandbox.root.join(".git").display().to_string()).unwrap();
+    assert_eq!((shared.project.spent.cost_usd, shared.project.in_flight), (0.3, 0));
+    sandbox.go();
+    started.finish().exits(0);
+}
+
+#[test]
 fn loops_of_all_repositories_share_what_the_organisation_has() {
     let mut sandbox = Sandbox::with_tasks(&["A", "B", "C"]);
     let data = sandbox.base().join("data");

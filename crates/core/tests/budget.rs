@@ -231,6 +231,19 @@ fn what_others_spend_counts_and_what_they_set_aside_is_waited_for() {
 }
 
 #[test]
+fn what_this_loop_spends_of_a_shared_budget_counts_at_once() {
+    let mut world = world(Mood::Diligent, 100, |budget| {
+        budget.project = dollars(1.0);
+        budget.action = AtLimit::Throttle;
+    });
+    world.start(&["a", "b"]);
+    world.run_until(|event| matches!(event, Event::TaskCompleted { .. }));
+    world.run_until(|event| matches!(event, Event::BudgetAlert { .. }));
+    let plan = decide(&world.state, world.now());
+    assert!(matches!(plan.waiting, Some(Waiting::Throttled { .. })), "{plan:?}");
+}
+
+#[test]
 fn the_conservative_strategy_starts_only_what_is_paid_for() {
     for (strategy, calls) in [(Strategy::Greedy, 3), (Strategy::CriticalPath, 3), (Strategy::Conservative, 2)]
     {
