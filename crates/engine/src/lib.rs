@@ -15,6 +15,7 @@ mod journal;
 mod land;
 pub mod nudge;
 mod recover;
+pub mod report;
 mod requests;
 mod sandbox;
 pub mod state_dir;
