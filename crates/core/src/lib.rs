@@ -5,11 +5,14 @@
 //! the same journal and the same `now` always give the same plan.
 
 pub mod agents;
+pub mod budget;
 pub mod checker;
 pub mod decide;
 pub mod event;
+pub mod forecast;
 pub mod ids;
 pub mod policy;
+pub mod price;
 pub mod prompt;
 pub mod question;
 pub mod redact;

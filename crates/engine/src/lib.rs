@@ -13,6 +13,7 @@ pub mod error;
 mod iteration;
 mod journal;
 mod land;
+mod money;
 pub mod nudge;
 mod recover;
 pub mod report;
