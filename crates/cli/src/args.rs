@@ -70,6 +70,11 @@ pub(crate) enum Command {
     Agents(OutputArgs),
     /// Tokens and cost by task, attempt, agent and model, and how well they were used
     Tokens(LoopArgs),
+    /// The account of a loop: why it stopped, what it did and cost, what to look at
+    ///
+    /// Made from the journal, so it can be asked for while the loop runs and for any earlier one. At
+    /// the end of a run the same is in `.wiggum/loops/ID/report.md`, `.html` and `.json`.
+    Report(ReportArgs),
     /// What a loop cost, how that came about, and what the rest will cost
     #[command(after_help = COST_EXAMPLES)]
     Cost(CostArgs),
@@ -331,6 +336,18 @@ impl By {
             Self::Loop => "loop",
         }
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    #[command(flatten)]
+    pub(crate) of: LoopArgs,
+    /// Write it as one page that needs nothing else, to look at or to send
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub(crate) html: Option<PathBuf>,
+    /// Write it as Markdown, instead of printing that
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub(crate) markdown: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -32,6 +32,7 @@ use crate::error::EngineError;
 use crate::journal::Journal;
 use crate::money::{Purse, is_alive};
 use crate::nudge::Nudges;
+use crate::report::Report;
 use crate::requests;
 use crate::sandbox::Sandbox;
 use crate::state_dir::StateDir;
@@ -650,11 +651,15 @@ impl<'a> Engine<'a> {
         self.status = StatusFile { stale: false, written: Some(Instant::now()) };
     }
 
+    /// As `status.json`, a courtesy: `wiggum report` makes it again from the journal.
     fn write_report(&self) {
-        let report = status::report(&self.journal.state, self.clock.now());
+        let Ok(report) = Report::read(&self.journal.store, self.journal.id, self.clock.now()) else { return };
+        let dir = self.dir.loop_dir(self.journal.id);
         if let Ok(text) = serde_json::to_string_pretty(&report) {
-            drop(status::write(&self.dir.loop_dir(self.journal.id), "report.json", &text));
+            drop(status::write(&dir, "report.json", &text));
         }
+        drop(status::write(&dir, "report.md", &report.markdown()));
+        drop(status::write(&dir, "report.html", &report.html()));
     }
 
     fn end_processes(&mut self) {

@@ -16,6 +16,7 @@ mod land;
 mod money;
 pub mod nudge;
 mod recover;
+pub mod report;
 mod requests;
 mod sandbox;
 pub mod state_dir;
