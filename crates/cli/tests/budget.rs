@@ -218,6 +218,24 @@ fn the_rest_is_foreseen_and_drawn() {
     assert!(plain.stdout.lines().filter(|line| line.contains("##")).all(|line| line.len() <= 40));
 }
 
+#[test]
+fn the_final_account_holds_what_was_foreseen_against_the_truth() {
+    let sandbox = Sandbox::with_tasks(&["A", "B", "C", "D"]);
+    run(&sandbox, 0.5, &["--max-iterations", "1"]).exits(3);
+    run(&sandbox, 0.25, &[]).exits(0);
+    let report = json(&sandbox, &["report", "--json"]);
+    let foreseen = &report["cost"]["foreseen"];
+    assert_eq!((&foreseen["tasks_done"], &foreseen["expected_usd"]), (&1.into(), &2.0.into()));
+    assert_eq!(foreseen["actual_usd"], 1.25);
+    assert!((foreseen["error"].as_f64().unwrap() - 0.6).abs() < 1e-9, "{foreseen}");
+    let spent: f64 =
+        report["tasks"].as_array().unwrap().iter().map(|task| task["cost"].as_f64().unwrap()).sum();
+    assert_eq!(Some(spent), foreseen["actual_usd"].as_f64());
+    let words = "Foreseen after one task: $2.00";
+    let text = sandbox.wiggum(&["report"]).exits(0).says(words).says("in all; it was $1.25: 60 % too much");
+    assert!(text.stdout.contains("within the interval"), "{}", text.stdout);
+}
+
 /// An agent that speaks as Claude Code does, with tokens but without a cost.
 fn claude_without_cost(sandbox: &Sandbox) {
     let init = r#"{"type":"system","subtype":"init","model":"model-x","session_id":"s","tools":[]}"#;
