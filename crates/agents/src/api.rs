@@ -126,6 +126,9 @@ impl Reader for ApiStream {
                 self.usage = Some(usage);
                 self.fill(context);
                 events.push(AgentEvent::Usage(usage));
+                let told =
+                    |fill: ContextFill| AgentEvent::Context { used: fill.used, window: Some(fill.window) };
+                events.extend(context.map(told));
             }
             Line::Notice { text } => events.push(AgentEvent::Notice(text)),
             Line::Finished { message } => self.end = Some(Ok(message)),

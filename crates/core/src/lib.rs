@@ -6,13 +6,17 @@
 
 pub mod agents;
 pub mod checker;
+pub mod checkpoint;
 pub mod decide;
 pub mod event;
+pub mod handoff;
 pub mod ids;
+pub mod memory;
 pub mod policy;
 pub mod prompt;
 pub mod question;
 pub mod redact;
+pub mod restore;
 pub mod schedule;
 pub mod signal;
 pub mod state;

@@ -40,6 +40,7 @@ pub struct Policy {
     pub people: People,
     pub selection: Selection,
     pub agents: Agents,
+    pub handoff: crate::handoff::Policy,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -61,6 +61,8 @@ pub struct TaskEntry {
     /// Commit with the unfinished work of the last attempt.
     pub kept: Option<String>,
     pub last_digest: Option<String>,
+    /// The newest checkpoint of one of its iterations, by its hash.
+    pub checkpoint: Option<String>,
     /// What was flagged and a person approved: that, and nothing else that may be flagged later.
     pub approved: BTreeSet<String>,
     position: u32,
@@ -74,7 +76,26 @@ pub struct TaskEntry {
 pub struct AttemptMemory {
     pub attempt: Attempt,
     pub outcome: String,
+    /// Why: the failed check, the error, what was flagged.
     pub feedback: String,
+    pub agent: String,
+    /// What was tried: the paths it changed, the first of them, and its own words.
+    pub changed: Vec<String>,
+    pub changed_total: u32,
+    pub summary: String,
+}
+
+impl AttemptMemory {
+    /// What was tried, in a line.
+    pub fn tried(&self) -> String {
+        let mut text = self.summary.clone();
+        if self.changed_total > 0 {
+            let more = if self.changed.len() < self.changed_total as usize { ", …" } else { "" };
+            let space = if text.is_empty() { "" } else { " " };
+            text.push_str(&format!("{space}Changed: {}{more}", self.changed.join(", ")));
+        }
+        text
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,6 +143,11 @@ impl Tasks {
             (0..self.entries.len()).filter(|&slot| !self.entries[slot].removed).collect();
         slots.sort_by_key(|&slot| self.entries[slot].position);
         slots.into_iter().map(|slot| &self.entries[slot])
+    }
+
+    /// The tasks that could start, phase by phase and roughly in their order.
+    pub fn ready(&self) -> impl Iterator<Item = &TaskEntry> {
+        self.ready.slots().map(|slot| &self.entries[slot])
     }
 
     pub fn counts(&self) -> Counts {
@@ -371,6 +397,7 @@ impl TaskEntry {
             last_attempt: None,
             kept: None,
             last_digest: None,
+            checkpoint: None,
             approved: BTreeSet::new(),
             position,
             unmet: 0,

@@ -19,6 +19,7 @@ use wiggum_core::redact::Redactor;
 use wiggum_core::signal::claim::{ClaimReader, DEFAULT_PROMISES};
 use wiggum_core::signal::error::{failure_from, failure_of};
 use wiggum_core::signal::escalation::read_escalations;
+use wiggum_core::signal::notes::read_notes;
 use wiggum_core::stream::Stream;
 use wiggum_core::task::FileStatus;
 use wiggum_core::verdict::{Check, checks_for};
@@ -34,6 +35,9 @@ use crate::error::{EngineError, chain};
 use crate::nudge::{self, Nudges};
 use crate::status;
 
+/// How much of what other tasks taught goes into a prompt.
+const MAX_LEARNT: usize = 2 * 1024;
+
 impl Engine<'_> {
     /// Records the intention, brings the workspace to where the attempt starts, starts the agent.
     pub(crate) fn start_iteration(
@@ -44,7 +48,6 @@ impl Engine<'_> {
         agent: &str,
         carried: Option<&str>,
     ) -> Result<(), EngineError> {
-        let prompt = self.build_prompt(task, attempt)?;
         let (base, branch) = match &self.git {
             Some(git) => {
                 let head = git.head()?;
@@ -53,6 +56,7 @@ impl Engine<'_> {
             None => (None, None),
         };
         let carried = self.carry_over(task, carried, base.as_deref())?;
+        let prompt = self.build_prompt(task, attempt, carried.is_some())?;
         let session = self.choose_session(agent);
         let prompt_blob = self.journal.keep(&prompt);
         self.record(Event::IterationStarted {
@@ -91,12 +95,19 @@ impl Engine<'_> {
         Ok(())
     }
 
-    fn build_prompt(&mut self, task: &TaskId, attempt: Attempt) -> Result<String, EngineError> {
+    fn build_prompt(
+        &mut self,
+        task: &TaskId,
+        attempt: Attempt,
+        carried: bool,
+    ) -> Result<String, EngineError> {
         let instructions = match &self.settings.prompt {
             Some(path) => fs::read_to_string(path)
                 .map_err(|source| EngineError::Prompt { path: path.clone(), source })?,
             None => prompt::DEFAULT_INSTRUCTIONS.to_owned(),
         };
+        let continuation = self.continuation(task, carried);
+        let learnt = self.journal.state.memory.newest(MAX_LEARNT);
         let Some(entry) = self.journal.state.task(task) else { return Ok(instructions) };
         let attempts: Vec<PastAttempt> = entry
             .history
@@ -105,6 +116,7 @@ impl Engine<'_> {
                 attempt: memory.attempt,
                 outcome: memory.outcome.clone(),
                 feedback: memory.feedback.clone(),
+                tried: memory.tried(),
             })
             .collect();
         let checks: Vec<String> = checks_for(&self.journal.state.policy, &entry.spec)
@@ -118,6 +130,8 @@ impl Engine<'_> {
             attempts: &attempts,
             guidance: &entry.guidance,
             checks: &checks,
+            continuation: &continuation,
+            learnt: &learnt,
         }))
     }
 
@@ -215,7 +229,9 @@ impl Engine<'_> {
             Some(StopWhy::RunDuration) => {
                 self.interrupt_agent("the run's time was up", ended.ended_processes)
             }
-            Some(StopWhy::AgentTimeout) | None => self.judge_agent(ended, finished, &prompt, flags),
+            Some(StopWhy::AgentTimeout | StopWhy::Handoff) | None => {
+                self.judge_agent(ended, finished, &prompt, flags)
+            }
         }
     }
 
@@ -247,6 +263,8 @@ impl Engine<'_> {
         let failed = finished.problem.is_some() || ended.exit == Exit::TimedOut;
         let error = (failed && questions.is_empty())
             .then(|| describe_failure(ended.exit, finished, ended.duration.into()));
+        let notes = read_notes(&finished.message);
+        self.note_handoff(&notes);
         let message = self.journal.keep(&finished.message);
         self.record(Event::AgentEnded {
             iteration,
@@ -263,6 +281,7 @@ impl Engine<'_> {
             questions,
             error,
             flags,
+            notes: Box::new(notes),
             ended_processes: ended.ended_processes,
         });
         Ok(())

@@ -57,6 +57,14 @@ impl Journal {
         BlobRef { sha256, bytes: text.len() as u64, excerpt }
     }
 
+    /// A stored text, also one that is not durable yet.
+    pub(crate) fn text(&self, sha256: &str) -> Result<Option<String>, StoreError> {
+        match self.blobs.iter().find(|(hash, _)| hash == sha256) {
+            Some((_, text)) => Ok(Some(text.clone())),
+            None => self.store.blob(sha256),
+        }
+    }
+
     /// A request was turned into events (or refused); it is gone with the next flush.
     pub(crate) fn handled(&mut self, request: RequestId) {
         self.handled.push(request);

@@ -12,6 +12,9 @@ use crate::engine::Engine;
 /// Tells an agent's hook where to look.
 pub const VARIABLE: &str = "WIGGUM_NUDGES";
 
+/// Who speaks where no person does.
+pub(crate) const OURS: &str = "wiggum";
+
 /// The nudges that wait for one agent.
 #[derive(Clone, Debug)]
 pub(crate) struct Nudges {
@@ -94,6 +97,13 @@ pub fn take(prefix: &Path) -> Vec<String> {
 
 impl Engine<'_> {
     pub(crate) fn nudge(&mut self, text: String, by: &str) {
+        if !self.say(text.clone(), by) {
+            self.record_nudge(text, by.to_owned(), false);
+        }
+    }
+
+    /// Puts words where the agent at work finds them; false if it cannot be spoken to.
+    pub(crate) fn say(&mut self, text: String, by: &str) -> bool {
         let able = self
             .journal
             .state
@@ -101,12 +111,9 @@ impl Engine<'_> {
             .as_ref()
             .and_then(|open| self.settings.agent(&open.agent))
             .is_some_and(|agent| agent.driver.abilities().nudge);
-        let put = match self.agent.as_mut().filter(|_| able) {
-            Some(agent) => agent.nudges.put(text.clone(), by).is_ok(),
+        match self.agent.as_mut().filter(|_| able) {
+            Some(agent) => agent.nudges.put(text, by).is_ok(),
             None => false,
-        };
-        if !put {
-            self.record_nudge(text, by.to_owned(), false);
         }
     }
 
@@ -122,7 +129,8 @@ impl Engine<'_> {
     pub(crate) fn close_nudges(&mut self) {
         self.note_delivered();
         let left = self.agent.as_mut().map(|agent| agent.nudges.withdraw()).unwrap_or_default();
-        for nudge in left {
+        // What the loop itself had to say was about that agent, not about the task.
+        for nudge in left.into_iter().filter(|nudge| nudge.by != OURS) {
             self.record_nudge(nudge.text, nudge.by, false);
         }
     }

@@ -134,6 +134,7 @@ fn attempt(task: &TaskId, iteration: Iteration, attempt: Attempt, code: i32, ver
             questions: Vec::new(),
             error: None,
             flags: Vec::new(),
+            notes: Box::default(),
             ended_processes: 0,
         },
         Event::TreeTaken { iteration, attempt, flags: Vec::new() },

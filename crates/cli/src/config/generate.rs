@@ -152,6 +152,7 @@ fn value_words(shape: Shape) -> String {
         Shape::Globs => "list of patterns".to_owned(),
         Shape::Count(_) => "number".to_owned(),
         Shape::Duration(_) => "duration".to_owned(),
+        Shape::Fraction(_) => "part of a whole".to_owned(),
         Shape::Switch => "`true`, `false`".to_owned(),
         Shape::Choice(words) => {
             words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", ")
@@ -237,6 +238,7 @@ fn shape_schema(shape: Shape) -> Map<String, serde_json::Value> {
             { "type": "string", "pattern": duration_pattern() },
             { "type": "integer", "minimum": least(zero), "maximum": u32::MAX },
         ] }),
+        Shape::Fraction(_) => json!({ "type": "number", "minimum": 0, "maximum": 1 }),
         Shape::Switch => json!({ "type": "boolean" }),
         Shape::Choice(words) => json!({ "type": "string", "enum": words }),
         Shape::Variables | Shape::Pairs => {

@@ -48,6 +48,7 @@ pub(crate) const SECTIONS: &[(&str, &str)] = &[
     ("checks", "How a claim is checked before a task counts as done."),
     ("protect", "What an agent should leave alone."),
     ("people", "How questions to a person are handled."),
+    ("handoff", "When work is handed over to a fresh context, and what happens then."),
 ];
 
 const ON_TOUCH: Shape = Shape::Choice(&["warn", "refuse", "ask"]);
@@ -456,6 +457,49 @@ pub(crate) const KEYS: &[Key] = &[
         help: "How long a question holds up the loop while other tasks could run.",
         get: |config| Value::Duration(config.policy.people.wait),
         set: |config, value| config.policy.people.wait = value.duration(),
+        ..Key::of(Shape::Duration(Zero::Number))
+    },
+    Key {
+        path: "handoff.context_threshold",
+        help: "An agent whose context is fuller than this part of it is asked to wrap up, or ended if it cannot be \
+               spoken to. 0 is never.",
+        get: |config| Value::of_fraction(config.policy.handoff.context_threshold),
+        set: |config, value| config.policy.handoff.context_threshold = value.optional_fraction(),
+        ..Key::of(Shape::Fraction(Zero::NoLimit))
+    },
+    Key {
+        path: "handoff.error_threshold",
+        help: "Errors in a row after which work is handed over to a fresh context. 0 is never.",
+        get: |config| Value::Count(config.policy.handoff.error_threshold),
+        set: |config, value| config.policy.handoff.error_threshold = value.count(),
+        ..Key::of(Shape::Count(Zero::Number))
+    },
+    Key {
+        path: "handoff.budget_threshold",
+        help: "An agent at work when more than this part of a budget is spent is asked to wrap up. 0 is never.",
+        get: |config| Value::of_fraction(config.policy.handoff.budget_threshold),
+        set: |config, value| config.policy.handoff.budget_threshold = value.optional_fraction(),
+        ..Key::of(Shape::Fraction(Zero::NoLimit))
+    },
+    Key {
+        path: "handoff.on_phase",
+        help: "Hand over when a phase of the backlog is complete.",
+        get: |config| Value::Switch(config.policy.handoff.on_phase),
+        set: |config, value| config.policy.handoff.on_phase = value.switch(),
+        ..Key::of(Shape::Switch)
+    },
+    Key {
+        path: "handoff.on_timeout",
+        help: "Hand over when an agent was stopped at its time limit.",
+        get: |config| Value::Switch(config.policy.handoff.on_timeout),
+        set: |config, value| config.policy.handoff.on_timeout = value.switch(),
+        ..Key::of(Shape::Switch)
+    },
+    Key {
+        path: "handoff.grace",
+        help: "How long an agent that was asked to wrap up may take before it is ended.",
+        get: |config| Value::Duration(config.policy.handoff.grace),
+        set: |config, value| config.policy.handoff.grace = value.duration(),
         ..Key::of(Shape::Duration(Zero::Number))
     },
 ];

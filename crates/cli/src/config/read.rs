@@ -64,6 +64,9 @@ fn convert(shape: Shape, written: &Spanned<DeValue<'_>>) -> Result<Converted, Fa
         (Shape::Duration(_), DeValue::String(text)) => {
             parse_duration(text).map(|millis| Value::Duration(millis).into()).map_err(|_| wrong())
         }
+        (Shape::Fraction(_), DeValue::Integer(_) | DeValue::Float(_)) => {
+            fraction(written).map(|part| Value::Fraction(part).into()).ok_or_else(wrong)
+        }
         (Shape::Switch, DeValue::Boolean(on)) => Ok(Value::Switch(*on).into()),
         (Shape::Variables | Shape::Pairs, DeValue::Table(table)) => Ok(variables(table)),
         (
@@ -75,6 +78,7 @@ fn convert(shape: Shape, written: &Spanned<DeValue<'_>>) -> Result<Converted, Fa
             | Shape::Globs
             | Shape::Count(_)
             | Shape::Duration(_)
+            | Shape::Fraction(_)
             | Shape::Switch
             | Shape::Words
             | Shape::Variables
@@ -116,6 +120,18 @@ fn variables(table: &DeTable<'_>) -> Converted {
 fn integer(written: &Spanned<DeValue<'_>>) -> Option<u32> {
     let integer = written.get_ref().as_integer()?;
     u32::from_str_radix(integer.as_str(), integer.radix()).ok()
+}
+
+/// In ten-thousandths; finer differences mean nothing here.
+fn fraction(written: &Spanned<DeValue<'_>>) -> Option<u32> {
+    let number: f64 = match written.get_ref() {
+        DeValue::Float(number) => number.as_str().parse().ok()?,
+        _ => f64::from(integer(written)?),
+    };
+    match Value::of_fraction((number.is_finite() && number >= 0.0).then_some(number)) {
+        Value::Fraction(part) => Some(part),
+        _ => None,
+    }
 }
 
 fn mismatch(expected: &str, written: &Spanned<DeValue<'_>>) -> Fault {

@@ -635,6 +635,7 @@ fn every_rule_of_the_policy_has_a_key() {
             Shape::Commands | Shape::Globs | Shape::Words => Value::List(vec!["other".to_owned()]),
             Shape::Count(_) => Value::Count(4711),
             Shape::Duration(_) => Value::Duration(Millis(4711)),
+            Shape::Fraction(_) => Value::Fraction(4711),
             Shape::Switch => Value::Switch(true),
             Shape::Choice(words) => {
                 let unlike = words.iter().find(|word| Value::Text((**word).to_owned()) != key.default());

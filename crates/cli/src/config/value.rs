@@ -16,6 +16,8 @@ pub(crate) enum Value {
     Count(u32),
     Switch(bool),
     Duration(Millis),
+    /// In ten-thousandths.
+    Fraction(u32),
     List(Vec<String>),
     Variables(BTreeMap<String, String>),
 }
@@ -32,6 +34,8 @@ pub(crate) enum Shape {
     Globs,
     Count(Zero),
     Duration(Zero),
+    /// A part of a whole, such as 0.70.
+    Fraction(Zero),
     Switch,
     Choice(&'static [&'static str]),
     /// One text or a list of them.
@@ -102,6 +106,7 @@ impl Shape {
             Self::Count(Zero::Number | Zero::NoLimit) => "a whole number, 0 or more".to_owned(),
             Self::Count(Zero::Refused) => "a whole number, 1 or more".to_owned(),
             Self::Duration(_) => "a duration such as \"90s\", \"30m\" or \"1h30m\"".to_owned(),
+            Self::Fraction(_) => "a part of a whole between 0 and 1, such as 0.70".to_owned(),
             Self::Switch => "true or false".to_owned(),
             Self::Choice(words) => one_of(words),
             Self::Words => "a text or a list of texts".to_owned(),
@@ -121,6 +126,7 @@ impl Shape {
             | Self::Command
             | Self::Count(_)
             | Self::Duration(_)
+            | Self::Fraction(_)
             | Self::Switch
             | Self::Choice(_)
             | Self::Variables
@@ -131,7 +137,9 @@ impl Shape {
     /// Takes a value of this shape if it makes sense, and `0` for what it means here.
     pub(crate) fn accept(self, value: Value) -> Result<Value, Vec<Complaint>> {
         let complaints: Vec<_> = match (&value, self) {
-            (Value::Count(0), Self::Count(zero)) | (Value::Duration(Millis(0)), Self::Duration(zero)) => {
+            (Value::Count(0), Self::Count(zero))
+            | (Value::Fraction(0), Self::Fraction(zero))
+            | (Value::Duration(Millis(0)), Self::Duration(zero)) => {
                 return match zero {
                     Zero::Number => Ok(value),
                     Zero::NoLimit => Ok(Value::None),
@@ -151,6 +159,7 @@ impl Shape {
                     .filter_map(|(index, (name, text))| Some(complain_variable(name, text)?.at(index)))
                     .collect()
             }
+            (Value::Fraction(part), _) => complain_fraction(*part).into_iter().collect(),
             (Value::None | Value::Count(_) | Value::Switch(_) | Value::Duration(_), _) => Vec::new(),
         };
         if complaints.is_empty() { Ok(value) } else { Err(complaints) }
@@ -176,6 +185,7 @@ impl Shape {
             | Self::Commands
             | Self::Count(_)
             | Self::Duration(_)
+            | Self::Fraction(_)
             | Self::Switch
             | Self::Words
             | Self::Variables
@@ -205,6 +215,30 @@ fn complain_glob(text: &str) -> Option<Complaint> {
     }
     let error = globset::Glob::new(text).err()?;
     Some(Complaint::new(format!("{text:?} is not a path pattern: {}", error.kind())))
+}
+
+/// 70 where 0.70 is meant is the usual slip.
+fn complain_fraction(part: u32) -> Option<Complaint> {
+    if part <= WHOLE {
+        return None;
+    }
+    let (expected, found) = (Shape::Fraction(Zero::Number).expected(), format_fraction(part));
+    let complaint = Complaint::new(format!("expected {expected}, found {found}"));
+    Some(if part <= 100 * WHOLE {
+        complaint.hint(format!("did you mean {}?", format_fraction(part / 100)))
+    } else {
+        complaint
+    })
+}
+
+/// A whole, in the unit of [`Value::Fraction`].
+pub(super) const WHOLE: u32 = 10_000;
+
+/// As it is written in a file.
+fn format_fraction(part: u32) -> String {
+    let text = format!("{}.{:04}", part / WHOLE, part % WHOLE);
+    let short = text.trim_end_matches('0');
+    if short.ends_with('.') { format!("{short}0") } else { short.to_owned() }
 }
 
 fn complain_choice(words: &[&'static str], text: &str) -> Option<Complaint> {
@@ -305,6 +339,7 @@ impl fmt::Display for Value {
             Self::Switch(on) => f.pad(if *on { "true" } else { "false" }),
             Self::Text(text) => f.pad(&quoted(text)),
             Self::Duration(millis) => f.pad(&quoted(&format_duration(*millis))),
+            Self::Fraction(part) => f.pad(&format_fraction(*part)),
             Self::List(texts) => match texts.as_slice() {
                 [only] => f.pad(&format!("[{}]", quoted(only))),
                 texts => {
@@ -340,6 +375,7 @@ impl From<Value> for serde_json::Value {
             Value::Count(number) => number.into(),
             Value::Switch(on) => on.into(),
             Value::Duration(millis) => format_duration(millis).into(),
+            Value::Fraction(part) => (f64::from(part) / f64::from(WHOLE)).into(),
             Value::List(texts) => texts.into(),
             Value::Variables(variables) => {
                 variables.into_iter().map(|(name, text)| (name, Self::from(text))).collect()
@@ -363,7 +399,7 @@ impl Value {
             Self::None => true,
             Self::List(texts) => texts.is_empty(),
             Self::Variables(variables) => variables.is_empty(),
-            Self::Text(_) | Self::Count(_) | Self::Switch(_) | Self::Duration(_) => false,
+            Self::Text(_) | Self::Count(_) | Self::Switch(_) | Self::Duration(_) | Self::Fraction(_) => false,
         }
     }
 }
@@ -409,6 +445,22 @@ impl Value {
 
     pub(super) fn optional_duration(self) -> Option<Millis> {
         if self == Self::None { None } else { Some(self.duration()) }
+    }
+
+    pub(super) fn optional_fraction(self) -> Option<f64> {
+        match self {
+            Self::None => None,
+            Self::Fraction(part) => Some(f64::from(part) / f64::from(WHOLE)),
+            other => other.misfit("a fraction"),
+        }
+    }
+
+    /// A fraction as the core has it.
+    pub(super) fn of_fraction(fraction: Option<f64>) -> Self {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+        let part =
+            |fraction: f64| (fraction * f64::from(WHOLE)).round().clamp(0.0, f64::from(u32::MAX)) as u32;
+        fraction.map_or(Self::None, |fraction| Self::Fraction(part(fraction)))
     }
 
     pub(super) fn list(self) -> Vec<String> {
