@@ -16,6 +16,7 @@ const MAX_ITEM: usize = 240;
 const MAX_LEARNT: usize = 400;
 const MAX_REASON: usize = 600;
 const MAX_SUMMARY: usize = 300;
+const MAX_SUMMARY_LINES: usize = 20;
 
 /// What an agent leaves for those who come after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,7 +85,7 @@ pub fn read_notes(message: &str) -> Notes {
     notes
 }
 
-/// The first thing it says, as what it did in its own words.
+/// The first paragraph of what it says, as what it did in its own words.
 pub fn summary(message: &str) -> String {
     let lines = classify(message);
     let said = |line: &&Line<'_>| {
@@ -92,14 +93,9 @@ pub fn summary(message: &str) -> String {
             && heading(line.text).is_none()
             && !line.text.trim().starts_with(['<', '#'])
     };
-    let mut text = String::new();
-    for line in lines.iter().filter(said) {
-        if text.len() >= MAX_SUMMARY {
-            break;
-        }
-        text.push_str(line.text);
-        text.push(' ');
-    }
+    let first = lines.iter().skip_while(|line| !said(line)).take_while(said).take(MAX_SUMMARY_LINES);
+    let text: Vec<&str> = first.map(|line| line.text).collect();
+    let text = text.join(" ");
     clip(&fold_whitespace(&text), MAX_SUMMARY).into_owned()
 }
 
