@@ -139,6 +139,7 @@ impl Engine<'_> {
     }
 }
 
-fn hash(text: &str) -> String {
+/// What a text is kept under.
+pub fn hash(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
