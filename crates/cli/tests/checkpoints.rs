@@ -108,6 +108,13 @@ fn one_that_is_missing_or_replaced_is_found_and_named() {
         .outcome_only()
         .complains(1, &["iteration 1", "another"]);
 
+    // One is taken out of the journal: the next does not follow the one before any more.
+    let sandbox = done();
+    let remove = "DELETE FROM events WHERE type = 'checkpointed' AND payload LIKE '%\"iteration\":2,%'";
+    assert_eq!(database(&sandbox).execute(remove, []).unwrap(), 1);
+    let words = ["iteration 3", "does not follow"];
+    sandbox.launch(&sandbox.root, &["checkpoint", "verify"]).outcome_only().complains(1, &words);
+
     let sandbox = done();
     let second = of_iteration(&sandbox, 2);
     database(&sandbox).execute("DELETE FROM blobs WHERE sha256 = ?1", [&second]).unwrap();
@@ -215,28 +222,54 @@ fn an_unfinished_attempt_is_settled_before_going_back() {
     assert_eq!(sandbox.read("B.txt"), "B\n");
 }
 
+/// Copies a directory of the sandbox, in place of what is there.
+fn copy(sandbox: &Sandbox, from: &str, to: &str) {
+    let (from, to) = (sandbox.base().join(from), sandbox.base().join(to));
+    drop(fs::remove_dir_all(&to));
+    let status = sandbox.command("cp").arg("-a").arg(from).arg(&to).status().unwrap();
+    assert!(status.success());
+}
+
+/// Goes back to a checkpoint, up to a crash point if one is given; nothing if it was killed.
+fn restore(sandbox: &Sandbox, which: &str, crash_at: Option<usize>) -> Option<i32> {
+    let mut command = sandbox.command(env!("CARGO_BIN_EXE_wiggum"));
+    command.current_dir(&sandbox.root).args(["checkpoint", "restore", which, "--keep-changes"]);
+    command.env("WIGGUM_CRASH_LOG", sandbox.base().join("points"));
+    command.envs(crash_at.map(|at| ("WIGGUM_CRASH_AT", at.to_string())));
+    command.output().unwrap().status.code()
+}
+
+/// The crash points of a restore that nobody disturbs, which then has happened.
+fn points(sandbox: &Sandbox, which: &str) -> Vec<String> {
+    assert_eq!(restore(sandbox, which, None), Some(0));
+    sandbox.note("points").lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn what_somebody_does_between_a_killed_restore_and_the_next_start_is_kept() {
+    let sandbox = done();
+    let first = of_iteration(&sandbox, 1);
+    copy(&sandbox, "repo", "before");
+    let kept = points(&sandbox, &first).iter().position(|point| point == "tip kept").unwrap() + 1;
+    copy(&sandbox, "before", "repo");
+    assert_eq!(restore(&sandbox, &first, Some(kept)), None);
+    sandbox.write("later.txt", "committed\n");
+    sandbox.commit_all("later");
+    sandbox.write("later.txt", "and changed\n");
+    sandbox.run(WORKER, &["--verify", "true"]).exits(0);
+    assert!(!sandbox.exists("later.txt"));
+    let found = sandbox.git(&["for-each-ref", "--format=%(refname)", "refs/wiggum"]);
+    let found = found.lines().find(|name| name.contains("/found/")).unwrap();
+    assert_eq!(sandbox.git(&["show", &format!("{found}:later.txt")]), "and changed");
+    assert_eq!(sandbox.git(&["show", &format!("{found}~1:later.txt")]), "committed");
+}
+
 #[test]
 fn a_restore_killed_anywhere_is_completed_by_the_next_start() {
     let sandbox = done();
     sandbox.write("B.txt", "mine\n");
     let first = of_iteration(&sandbox, 1);
-    let base = sandbox.base();
-    let copy = |from: &str, to: &str| {
-        let to = base.join(to);
-        drop(fs::remove_dir_all(&to));
-        let status = sandbox.command("cp").arg("-a").arg(base.join(from)).arg(&to).status().unwrap();
-        assert!(status.success());
-    };
-    copy("repo", "before");
-    let restore = |crash_at: Option<usize>| {
-        let mut command = sandbox.command(env!("CARGO_BIN_EXE_wiggum"));
-        command.current_dir(&sandbox.root).args(["checkpoint", "restore", &first, "--keep-changes"]);
-        command.env("WIGGUM_CRASH_LOG", base.join("points"));
-        if let Some(at) = crash_at {
-            command.env("WIGGUM_CRASH_AT", at.to_string());
-        }
-        command.output().unwrap().status.code()
-    };
+    copy(&sandbox, "repo", "before");
     let outcome = || {
         sandbox.run(WORKER, &["--verify", "true"]).exits(0);
         sandbox.assert_clean();
@@ -249,20 +282,19 @@ fn a_restore_killed_anywhere_is_completed_by_the_next_start() {
             state.tasks.iter().map(|entry| format!("{:?} {}", entry.state, entry.attempts)).collect();
         (kept, log, sandbox.read("PRD.json"), tasks, state.restoring)
     };
-    assert_eq!(restore(None), Some(0));
-    let points: Vec<String> = sandbox.note("points").lines().map(str::to_owned).collect();
+    let points = points(&sandbox, &first);
     let undisturbed = outcome();
     assert_eq!((undisturbed.0.len(), undisturbed.4.is_none()), (1, true));
     for wanted in ["restore intended", "tip kept", "branch put back", "restored", "status written"] {
         assert!(points.iter().any(|point| point == wanted), "{wanted} is not among {points:?}");
     }
     for (at, point) in points.iter().enumerate() {
-        copy("before", "repo");
-        assert_eq!(restore(Some(at + 1)), None, "{point}");
+        copy(&sandbox, "before", "repo");
+        assert_eq!(restore(&sandbox, &first, Some(at + 1)), None, "{point}");
         let begun = sandbox.events().iter().any(|event| matches!(event, Event::RestoreStarted { .. }));
         if !begun {
             assert_eq!(sandbox.read("B.txt"), "mine\n", "nothing has changed before {point}");
-            assert_eq!(restore(None), Some(0), "{point}");
+            assert_eq!(restore(&sandbox, &first, None), Some(0), "{point}");
         }
         assert_eq!(outcome(), undisturbed, "killed at point {}, {point}", at + 1);
     }

@@ -153,28 +153,25 @@ else
 fi
 "#;
 
-#[test]
-fn an_agent_that_can_be_spoken_to_is_asked_to_wrap_up() {
+/// Two tasks, and Claude Code as played by this script.
+fn with_claude(script: &str) -> Sandbox {
     let mut sandbox = Sandbox::with_tasks(&["A", "B"]);
     let bin = sandbox.base().join("bin");
     fs::create_dir(&bin).unwrap();
-    fs::write(bin.join("claude"), CLAUDE).unwrap();
+    fs::write(bin.join("claude"), script).unwrap();
     fs::set_permissions(bin.join("claude"), fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     sandbox.env("PATH", &path);
-    let run = [
-        "run",
-        "--headless",
-        "--agent",
-        "claude",
-        "--sandbox",
-        "none",
-        "--verify",
-        "true",
-        "--max-retries",
-        "0",
-    ];
-    sandbox.wiggum(&run).exits(0).says("asked to wrap up: its context is 75 % full");
+    sandbox
+}
+
+const WITH_CLAUDE: [&str; 10] =
+    ["run", "--headless", "--agent", "claude", "--sandbox", "none", "--verify", "true", "--max-retries", "0"];
+
+#[test]
+fn an_agent_that_can_be_spoken_to_is_asked_to_wrap_up() {
+    let sandbox = with_claude(CLAUDE);
+    sandbox.wiggum(&WITH_CLAUDE).exits(0).says("asked to wrap up: its context is 75 % full");
     // How large its context is, it told at the end of the first task.
     assert_eq!(triggers(&sandbox), [(Trigger::Context { used: 750, window: 1000 }, true)]);
     assert!(sandbox.note("heard").contains("Wrap up now"), "{}", sandbox.note("heard"));
@@ -183,6 +180,17 @@ fn an_agent_that_can_be_spoken_to_is_asked_to_wrap_up() {
     assert!(second.contains("handed over (its context is 75 % full)"), "{second}");
     assert!(second.contains("Next steps:\n- finish B"), "{second}");
     assert!(!second.contains("Wrap up now"), "{second}");
+}
+
+#[test]
+fn an_agent_that_does_not_hear_is_ended_and_the_words_were_only_for_it() {
+    let deaf = CLAUDE.replace("until heard=", "exec sleep 1000\n  until heard=");
+    let mut sandbox = with_claude(&deaf);
+    sandbox.env("WIGGUM_HANDOFF_GRACE", "50ms");
+    sandbox.wiggum(&WITH_CLAUDE).exits(0);
+    assert_eq!(triggers(&sandbox), [(Trigger::Context { used: 750, window: 1000 }, true)]);
+    assert_eq!(handed_over(&sandbox), 1);
+    assert!(!sandbox.prompt("B", 2).contains("Wrap up now"), "{}", sandbox.prompt("B", 2));
 }
 
 #[test]

@@ -20,15 +20,19 @@ use crate::memory::Memory;
 use crate::policy::{Millis, Policy};
 use crate::question::{Meaning, failed_question, flagged, meaning, repeated_error};
 use crate::restore::Restoring;
-use crate::signal::notes::{self, Notes};
+use crate::signal::notes::Notes;
 use crate::task::{FileStatus, Task};
 use crate::tasks::{AttemptMemory, TaskEntry, TaskState, Tasks};
+use crate::text::head;
 
 /// How many ended iterations the status shows.
 const RECENT_ITERATIONS: usize = 20;
 
 /// How many changed paths are remembered of an attempt.
 const REMEMBERED_PATHS: usize = 20;
+
+/// How much of an attempt's message is remembered.
+const REMEMBERED_WORDS: usize = 600;
 
 #[derive(Clone, Debug, Default)]
 pub struct Loop {
@@ -877,7 +881,7 @@ fn remembered(open: &OpenIteration, outcome: &str, feedback: String) -> AttemptM
         agent: open.agent.clone(),
         changed: seen.map(|seen| seen.changed.clone()).unwrap_or_default(),
         changed_total: seen.map_or(0, |seen| seen.changed_total),
-        summary: notes::summary(&open.message),
+        message: head(&open.message, REMEMBERED_WORDS).to_owned(),
     }
 }
 

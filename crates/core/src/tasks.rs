@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use crate::ids::{Attempt, QuestionId, TaskId};
 use crate::policy::Policy;
 use crate::schedule::{Rank, ReadyQueue, fixed_score};
+use crate::signal::notes::summary;
 use crate::task::{FileStatus, Selection, Task};
 
 /// How many past attempts of a task are remembered for its next prompt.
@@ -82,13 +83,14 @@ pub struct AttemptMemory {
     /// What was tried: the paths it changed, the first of them, and its own words.
     pub changed: Vec<String>,
     pub changed_total: u32,
-    pub summary: String,
+    /// The beginning of its message, read only when somebody asks what it tried.
+    pub message: String,
 }
 
 impl AttemptMemory {
     /// What was tried, in a line.
     pub fn tried(&self) -> String {
-        let mut text = self.summary.clone();
+        let mut text = summary(&self.message);
         if self.changed_total > 0 {
             let more = if self.changed.len() < self.changed_total as usize { ", …" } else { "" };
             let space = if text.is_empty() { "" } else { " " };

@@ -145,10 +145,13 @@ impl Engine<'_> {
         let Some(restoring) = self.journal.state.restoring.clone() else { return Ok(()) };
         if let Some(git) = &self.git {
             // There, it was kept before anything changed, and must not be overwritten with less.
-            if git.resolve(&restoring.reference)?.is_none() {
-                self.keep_what_is_there(&restoring.reference)?;
+            match git.resolve(&restoring.reference)? {
+                None => self.keep_what_is_there(&restoring.reference)?,
+                Some(kept) => self.keep_what_came_since(&kept, restoring.commit.as_deref())?,
             }
             crash::point("tip kept");
+        }
+        if let Some(git) = &self.git {
             git.reset_hard(restoring.commit.as_deref(), &self.watched.excluded())?;
             crash::point("branch put back");
         }
@@ -164,6 +167,21 @@ impl Engine<'_> {
             self.write_status(&task, status)?;
         }
         self.flush()
+    }
+
+    /// Between a kill and now somebody may have worked here: on a commit or in files that are neither
+    /// those of before nor those of the checkpoint.
+    fn keep_what_came_since(&mut self, kept: &str, commit: Option<&str>) -> Result<(), EngineError> {
+        let Some(git) = &self.git else { return Ok(()) };
+        let excluded = self.watched.excluded();
+        git.stage_all(&excluded)?;
+        let is_known = |known: &str| Ok::<_, EngineError>(!git.index_differs_from(known, &excluded)?);
+        let known_files = is_known(kept)? || commit.map_or(Ok(false), is_known)?;
+        let known_tip = match git.head()?.commit {
+            Some(tip) => Some(tip.as_str()) == commit || git.is_ancestor(&tip, kept)?,
+            None => true,
+        };
+        if known_files && known_tip { Ok(()) } else { self.keep_found("files or commits") }
     }
 
     /// The tip, and on top of it what lies in the work tree if that is something else.
