@@ -77,6 +77,11 @@ pub(crate) enum Command {
     Agents(OutputArgs),
     /// Tokens and cost by task, attempt, agent and model
     Tokens(LoopArgs),
+    /// The account of a loop: why it stopped, what it did and cost, what to look at
+    ///
+    /// Made from the journal, so it can be asked for while the loop runs and for any earlier one. At
+    /// the end of a run the same is in `.wiggum/loops/ID/report.md`, `.html` and `.json`.
+    Report(ReportArgs),
     /// Look for what is broken or missing, and say what to do about it
     Doctor(OutputArgs),
     /// Configuration, and where each value came from
@@ -285,6 +290,18 @@ pub(crate) struct LoopArgs {
     pub(crate) which: Option<String>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    #[command(flatten)]
+    pub(crate) of: LoopArgs,
+    /// Write it as one page that needs nothing else, to look at or to send
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub(crate) html: Option<PathBuf>,
+    /// Write it as Markdown, instead of printing that
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub(crate) markdown: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 use wiggum_core::checkpoint::{self, Checkpoint};
-use wiggum_core::event::{BlobRef, Event};
+use wiggum_core::event::Event;
 use wiggum_core::ids::{Iteration, LoopId, Seq, TaskId};
 use wiggum_store::{Store, StoreError};
 use wiggum_workspace::crash;
@@ -110,8 +110,7 @@ impl Journal {
     pub(crate) fn checkpoint(&mut self, by: &str, now: Timestamp) -> Kept {
         let id = Uuid::now_v7();
         let made = checkpoint::build(&self.state, id, now);
-        // What is in it is in its text; the end of that says nothing by itself.
-        let checkpoint = BlobRef { excerpt: String::new(), ..self.keep(&made.text()) };
+        let checkpoint = self.keep_whole(&made.text());
         let kept = Kept {
             seq: self.state.seq + 1,
             at: now,

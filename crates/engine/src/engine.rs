@@ -22,7 +22,7 @@ use wiggum_core::state::{Loop, Stage};
 use wiggum_core::stream::Stream;
 use wiggum_store::{Holder, Identity, Store};
 use wiggum_workspace::crash;
-use wiggum_workspace::git::{Git, Guardian};
+use wiggum_workspace::git::{Git, Guardian, Known};
 use wiggum_workspace::paths::ProcessLock;
 use wiggum_workspace::process::{self, Ended, Grace, Running, Stop};
 
@@ -32,6 +32,7 @@ use crate::clock::Clock;
 use crate::error::EngineError;
 use crate::journal::Journal;
 use crate::nudge::Nudges;
+use crate::report::Report;
 use crate::requests;
 use crate::sandbox::Sandbox;
 use crate::state_dir::StateDir;
@@ -77,6 +78,8 @@ pub struct Settings {
 pub trait Observer {
     /// Something happened, and is durable.
     fn event(&mut self, envelope: &Envelope, state: &Loop);
+    /// These were all for now.
+    fn shown(&mut self) {}
     fn agent(&mut self, event: &AgentEvent);
     fn check_output(&mut self, text: &str);
     /// The loop has nothing to do until this is over.
@@ -153,6 +156,8 @@ pub struct Engine<'a> {
     /// What must not be stored or shown.
     pub(crate) secrets: Secrets,
     pub(crate) guardian: Option<Guardian>,
+    /// What git need not be asked again.
+    pub(crate) known: Known,
     /// Something waits in the store; set from the watcher's thread, so that no wake-up is lost
     /// while the channel is full.
     woken: Arc<AtomicBool>,
@@ -248,6 +253,7 @@ impl<'a> Engine<'a> {
             watched,
             secrets,
             guardian: None,
+            known: Known::default(),
             woken: Arc::new(AtomicBool::new(true)),
             _workspace: workspace,
             skip_after_stop: None,
@@ -619,6 +625,9 @@ impl<'a> Engine<'a> {
         for envelope in envelopes {
             self.observer.event(envelope, &self.journal.state);
         }
+        if !envelopes.is_empty() {
+            self.observer.shown();
+        }
         self.status.stale |= !envelopes.is_empty();
     }
 
@@ -639,11 +648,15 @@ impl<'a> Engine<'a> {
         self.status = StatusFile { stale: false, written: Some(Instant::now()) };
     }
 
+    /// As `status.json`, a courtesy: `wiggum report` makes it again from the journal.
     fn write_report(&self) {
-        let report = status::report(&self.journal.state, self.clock.now());
+        let Ok(report) = Report::read(&self.journal.store, self.journal.id, self.clock.now()) else { return };
+        let dir = self.dir.loop_dir(self.journal.id);
         if let Ok(text) = serde_json::to_string_pretty(&report) {
-            drop(status::write(&self.dir.loop_dir(self.journal.id), "report.json", &text));
+            drop(status::write(&dir, "report.json", &text));
         }
+        drop(status::write(&dir, "report.md", &report.markdown()));
+        drop(status::write(&dir, "report.html", &report.html()));
     }
 
     fn end_processes(&mut self) {

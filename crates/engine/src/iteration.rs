@@ -58,7 +58,7 @@ impl Engine<'_> {
         let carried = self.carry_over(task, carried, base.as_deref())?;
         let prompt = self.build_prompt(task, attempt, carried.is_some())?;
         let session = self.choose_session(agent);
-        let prompt_blob = self.journal.keep(&prompt);
+        let prompt_blob = self.journal.keep_whole(&prompt);
         self.record(Event::IterationStarted {
             iteration,
             task: task.clone(),
@@ -148,11 +148,13 @@ impl Engine<'_> {
         let prompt_file = self.dir.prompt_file(id);
         status::rewrite(&self.dir.loop_dir(id), "prompt.md", prompt)?;
         let agent = self.settings.agent(agent).ok_or_else(|| LaunchProblem::Unknown(agent.to_owned()))?;
+        let model = self.journal.state.task(task).and_then(|entry| entry.spec.model.clone());
         let assignment = Assignment {
             prompt,
             prompt_file: &prompt_file,
             wiggum: &self.settings.wiggum,
             session: session.map_or(Session::Fresh, ChosenSession::session),
+            model: model.as_deref(),
         };
         let invocation = agent.driver.invocation(&assignment);
         let mut launch = Launch::new(command_line(invocation.command)?, &self.settings.workspace);
@@ -160,6 +162,7 @@ impl Engine<'_> {
         launch.env = self.environment(iteration, task, attempt);
         let added = invocation.env.iter().chain(&agent.env);
         launch.env.extend(added.map(|(name, value)| (name.into(), value.into())));
+        launch.env.extend(model.clone().map(|model| ("WIGGUM_MODEL".into(), model.into())));
         launch.env.push((nudge::VARIABLE.into(), self.dir.nudges(id).into()));
         launch.env_remove = agent.withheld().into_iter().map(Into::into).collect();
         launch.marker = Some(("WIGGUM_LOOP_ID".to_owned(), id.to_string()));

@@ -17,6 +17,7 @@ mod journal;
 mod land;
 pub mod nudge;
 mod recover;
+pub mod report;
 mod requests;
 mod restore;
 mod sandbox;

@@ -14,6 +14,7 @@ mod install;
 mod loops;
 mod reference;
 mod replay;
+mod report;
 mod requests;
 mod run;
 mod session;
@@ -60,6 +61,7 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Graph(args) => graph::graph(&args),
         Command::Agents(args) => agents::agents(&args),
         Command::Tokens(args) => tokens::tokens(&args),
+        Command::Report(args) => report::report(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Config(ConfigCommand::Show(args)) => setup::config_show(&args),
         Command::Task(command) => task::task(&command),

@@ -31,7 +31,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let settings = settings(&here.workspace, config, interactive)?;
     let recording = args.record.as_deref().map(|path| Recording::begin(path, &settings)).transpose()?;
     let outcome = if args.json {
-        drive(settings, &mut JsonLines, None, recording)?
+        drive(settings, &mut JsonLines::default(), None, recording)?
     } else {
         let terminal = interactive.then(Terminal::new);
         drive(settings, &mut Narrator::new(terminal.clone()), terminal, recording)?
