@@ -16,7 +16,7 @@ pub struct Status {
     pub name: String,
     pub repository: String,
     pub backlog: String,
-    /// running, paused, completed, failed or terminated.
+    /// initializing, running, paused, handoff, completed, failed or terminated.
     pub state: String,
     pub run: u32,
     pub agent: String,
@@ -28,6 +28,12 @@ pub struct Status {
     /// What the loop waits for, in words.
     pub waiting: Option<String>,
     pub questions: Vec<QuestionStatus>,
+    /// The newest checkpoint.
+    #[serde(default)]
+    pub last_checkpoint_id: Option<String>,
+    /// Why work is being handed over, in words.
+    #[serde(default)]
+    pub handoff: Option<String>,
     /// The last iterations, oldest first.
     pub iterations: Vec<IterationStatus>,
     pub total_input_tokens: u64,
@@ -136,6 +142,8 @@ pub fn status(state: &Loop, now: Timestamp) -> Status {
         max_iterations: state.policy.limits.iterations,
         waiting: decide(state, now).waiting.map(|waiting| waiting.to_string()),
         questions: questions(state),
+        last_checkpoint_id: state.checkpoints.last.as_ref().map(|last| last.id.to_string()),
+        handoff: handoff(state),
         iterations: iterations(state),
         total_input_tokens: state.usage.input_tokens,
         total_output_tokens: state.usage.output_tokens,
@@ -156,6 +164,7 @@ fn state_name(state: &Loop) -> &'static str {
     match &state.run.ended {
         None if state.run.number == 0 => "initializing",
         None if state.paused => "paused",
+        None if hands_over(state) => "handoff",
         None => "running",
         Some((reason, _)) => match reason {
             EndReason::GoalAchieved => "completed",
@@ -170,6 +179,17 @@ fn state_name(state: &Loop) -> &'static str {
             | EndReason::ExplicitStop => "terminated",
         },
     }
+}
+
+fn handoff(state: &Loop) -> Option<String> {
+    let open = state.open.as_ref().and_then(|open| open.handoff.as_ref()).map(|handoff| &handoff.trigger);
+    open.or(state.handoffs.pending.as_ref()).filter(|_| state.run.active).map(ToString::to_string)
+}
+
+/// The agent is wrapping up, or has and nobody has gone on yet.
+fn hands_over(state: &Loop) -> bool {
+    let wraps_up = state.open.as_ref().is_some_and(|open| open.handoff.is_some());
+    wraps_up || state.handoffs.pending.is_some()
 }
 
 /// The limits of the loop and of what it shares with others.
