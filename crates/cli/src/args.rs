@@ -41,6 +41,11 @@ pub(crate) enum Command {
     Init(InitArgs),
     /// What the loops of this repository are doing
     Status(OutputArgs),
+    /// How the agents of this repository's loops are: signs of life, nudges, circuit breakers
+    #[command(
+        after_help = "What counts as a sign of life, and what follows without one, is in docs/guards.md."
+    )]
+    Health(OutputArgs),
     /// What happened: the journal of a loop
     Events(EventsArgs),
     /// Everything about one task: attempts, evidence, diff

@@ -6,8 +6,10 @@ use std::io::Write;
 
 use jiff::Timestamp;
 use wiggum_agents::{AgentEvent, Family};
+use wiggum_core::breaker::Phase;
 use wiggum_core::decide::{Waiting, why};
 use wiggum_core::event::{EndReason, Envelope, Event, Evidence, Flag, FlagKind, Question, Trouble, Verdict};
+use wiggum_core::health::Health;
 use wiggum_core::ids::{QuestionId, TaskId};
 use wiggum_core::policy::Millis;
 use wiggum_core::state::Loop;
@@ -138,6 +140,9 @@ impl Narrator {
         }
         if attempt > 1 {
             text.push_str(&style.yellow(&format!("  attempt {attempt}")));
+        }
+        if matches!(state.breaker.phase, Phase::HalfOpen(_)) {
+            text.push_str(&style.yellow("  a probe: the circuit breaker is half open"));
         }
         if entry.is_some_and(|entry| !entry.guidance.is_empty()) {
             text.push_str(&style.yellow("  with guidance"));
@@ -284,11 +289,11 @@ impl Narrator {
             | EndReason::MaxDuration
             | EndReason::BudgetExhausted
             | EndReason::PersonNeeded
-            | EndReason::ExplicitStop => style.yellow(&format!("‖ {}", end_words(reason))),
+            | EndReason::ExplicitStop => style.yellow(&format!("‖ {}", reason.ending().says)),
             EndReason::CircuitBreakerOpen
             | EndReason::HealthFailure
             | EndReason::ConsecutiveErrors
-            | EndReason::NoProgress => style.red(&format!("✗ {}", end_words(reason))),
+            | EndReason::NoProgress => style.red(&format!("✗ {}", reason.ending().says)),
         };
         self.line(&format!("\n{}", style.bold(&headline)));
         let detail = if reason == EndReason::GoalAchieved && counts.skipped == 0 && counts.total > 0 {
@@ -297,7 +302,17 @@ impl Narrator {
             format!("{} ({})", harmless(detail), reason.name())
         };
         self.line(&style.dim(&format!("  {detail}")));
-        for hint in who_cannot_work(state) {
+        let about_reason = match reason {
+            EndReason::GoalAchieved | EndReason::PersonNeeded | EndReason::ExplicitStop => None,
+            EndReason::CircuitBreakerOpen
+            | EndReason::HealthFailure
+            | EndReason::ConsecutiveErrors
+            | EndReason::BudgetExhausted
+            | EndReason::MaxIterations
+            | EndReason::MaxDuration
+            | EndReason::NoProgress => Some(reason.ending().hint.to_owned()),
+        };
+        for hint in about_reason.into_iter().chain(who_cannot_work(state)) {
             self.line(&format!("  {} {hint}", style.cyan("hint:")));
         }
         self.progress(state);
@@ -389,6 +404,15 @@ impl Observer for Narrator {
                 let text = format!("  » {}", harmless(&describe(&envelope.event)));
                 self.line(&self.style.cyan(&text));
             }
+            Event::HealthChanged { health, .. } => {
+                let text = format!("  ♥ {}", harmless(&describe(&envelope.event)));
+                let text = match health {
+                    Health::Healthy | Health::Degraded => self.style.dim(&text),
+                    Health::Stuck => self.style.yellow(&text),
+                    Health::Failing | Health::Terminated => self.style.red(&text),
+                };
+                self.line(&text);
+            }
             Event::StatusPutBack { task, found, restored } => {
                 let text = format!(
                     "  ! {task} was set to {} in the file; put back to {}",
@@ -473,6 +497,7 @@ impl Observer for Narrator {
             // The heading and the output already show these.
             Waiting::Agent { .. } | Waiting::Check { .. } | Waiting::Answer { .. } => {}
             Waiting::Backoff { .. }
+            | Waiting::Breaker { .. }
             | Waiting::Unavailable { .. }
             | Waiting::Paused
             | Waiting::Backlog { .. } => {
@@ -502,21 +527,6 @@ fn who_cannot_work(state: &Loop) -> Vec<String> {
 }
 
 /// What a reason for ending means, in words.
-pub(crate) fn end_words(reason: EndReason) -> &'static str {
-    match reason {
-        EndReason::GoalAchieved => "All tasks complete",
-        EndReason::CircuitBreakerOpen => "Ended: too many failures",
-        EndReason::HealthFailure => "Ended: the agent does not respond",
-        EndReason::ConsecutiveErrors => "Ended: too many errors in a row",
-        EndReason::BudgetExhausted => "Ended: the budget is used up",
-        EndReason::MaxIterations => "Ended: the iteration limit is reached",
-        EndReason::MaxDuration => "Ended: the time limit is reached",
-        EndReason::NoProgress => "Ended: no progress",
-        EndReason::PersonNeeded => "A person is needed",
-        EndReason::ExplicitStop => "Stopped",
-    }
-}
-
 pub(crate) fn answer_words(answer: &wiggum_core::event::Answer) -> String {
     use wiggum_core::event::Answer;
     match answer {

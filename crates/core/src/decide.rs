@@ -13,6 +13,7 @@ use crate::question::{blocked_question, failed_question};
 use crate::state::{Loop, OpenIteration, Stage, Workspace, add_millis};
 use crate::task::FileStatus;
 use crate::tasks::{TaskEntry, TaskState};
+use crate::termination;
 use crate::verdict::{Check, checks_for, judge, wants_evidence};
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,6 +40,15 @@ pub enum Action {
     StopAgent {
         iteration: Iteration,
         why: StopWhy,
+    },
+    /// Speak to the agent at work.
+    Nudge {
+        iteration: Iteration,
+        text: String,
+    },
+    /// Look for signs of life that do not show by themselves.
+    FeelPulse {
+        iteration: Iteration,
     },
     /// Write the attempt's work as a tree.
     TakeTree {
@@ -80,6 +90,10 @@ pub enum Action {
 pub enum StopWhy {
     /// The agent's own time is up: a failed attempt.
     AgentTimeout,
+    /// It shows no sign of life: a failed attempt.
+    Unresponsive,
+    /// The next attempt is to go on with its work: no error.
+    Handoff,
     /// The run's time is up: an interruption.
     RunDuration,
     /// Somebody asked: an interruption.
@@ -108,6 +122,11 @@ pub enum Waiting {
         why: String,
         until: Timestamp,
     },
+    /// The circuit breaker is open; then one iteration is tried.
+    Breaker {
+        why: String,
+        until: Timestamp,
+    },
     Paused,
     Backlog {
         problem: String,
@@ -128,6 +147,12 @@ impl std::fmt::Display for Waiting {
                 write!(f, "the agent comes back at {until:.0} ({why})")
             }
             Self::Unavailable { agent, why, until } => write!(f, "{agent} comes back at {until:.0} ({why})"),
+            Self::Breaker { why, until } => {
+                write!(
+                    f,
+                    "the circuit breaker to cool down until {until:.0} ({why}); `wiggum resume` goes on at once"
+                )
+            }
             Self::Paused => f.write_str("paused"),
             Self::Backlog { problem } => write!(f, "the backlog to be mended: {problem}"),
         }
@@ -351,8 +376,11 @@ fn start_next(state: &Loop, now: Timestamp) -> Plan {
     if next.is_none() && delayed.is_none() {
         return ask_or_end(state);
     }
-    if let Some((reason, detail)) = limit_reached(state, now) {
+    if let Some((reason, detail)) = termination::reached(state, now) {
         return end(state, reason, detail);
+    }
+    if let Some(plan) = cool_down(state, now) {
+        return plan;
     }
     if let Some(entry) = next {
         return start(state, entry, now);
@@ -366,6 +394,14 @@ fn start_next(state: &Loop, now: Timestamp) -> Plan {
         waiting: waiting.map(|(until, task)| Waiting::Backoff { task, until }),
         ..Plan::default()
     }
+}
+
+/// The breaker opened in a run before this one.
+fn cool_down(state: &Loop, now: Timestamp) -> Option<Plan> {
+    let (tripped, until) = state.breaker.cooling(&state.policy.breaker)?;
+    let waiting = Waiting::Breaker { why: tripped.why.clone(), until };
+    let wake_at = [Some(until), run_deadline(state, now)].into_iter().flatten().min();
+    (until > now).then(|| Plan { wake_at, waiting: Some(waiting), ..Plan::default() })
 }
 
 fn start(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Plan {
@@ -396,25 +432,6 @@ fn start(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Plan {
         agent,
         carried,
     })
-}
-
-/// The limits in the order in which they are looked at; the first that is reached ends the run.
-fn limit_reached(state: &Loop, now: Timestamp) -> Option<(EndReason, String)> {
-    let (limits, run) = (&state.policy.limits, &state.run);
-    if limits.consecutive_errors > 0 && run.consecutive_errors >= limits.consecutive_errors {
-        return Some((EndReason::ConsecutiveErrors, format!("{} errors in a row", run.consecutive_errors)));
-    }
-    if let Some(limit) = limits.iterations.filter(|limit| run.iterations >= *limit) {
-        return Some((EndReason::MaxIterations, format!("{limit} iterations used")));
-    }
-    if let Some(limit) = limits.duration.filter(|limit| state.active_ms(now) >= limit.0) {
-        return Some((EndReason::MaxDuration, format!("ran for {:?}", limit.as_duration())));
-    }
-    if limits.no_progress > 0 && run.without_progress >= limits.no_progress {
-        let detail = format!("{} iterations without a completion or a change", run.without_progress);
-        return Some((EndReason::NoProgress, detail));
-    }
-    None
 }
 
 /// Nothing can start: people are asked about what stands in the way, or needed to answer.

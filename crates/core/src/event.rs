@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::health::Health;
 use crate::ids::{Attempt, Epoch, Iteration, LoopId, QuestionId, Seq, TaskId};
 use crate::policy::{Millis, Policy};
 use crate::task::{FileStatus, Task};
@@ -246,6 +247,17 @@ pub enum Event {
         text: String,
         by: String,
         delivered: bool,
+    },
+    /// The agent at work shows signs of life again, or none, and what follows from that.
+    HealthChanged {
+        iteration: Iteration,
+        attempt: Attempt,
+        health: Health,
+        /// The last sign of life.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last_beat: Option<Timestamp>,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        detail: String,
     },
     Paused {
         by: String,
@@ -594,6 +606,8 @@ pub enum QuestionKind {
     Blocked,
     /// Flagged changes need a look before they are accepted.
     Flagged,
+    /// The agent at work shows no sign of life.
+    Unresponsive,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -612,7 +626,7 @@ pub enum Answer {
     Abort,
 }
 
-/// Why a run ended. The strings are a public contract, as are the exit codes.
+/// Why a run ended; [`crate::termination`] has all there is to say of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -627,35 +641,6 @@ pub enum EndReason {
     NoProgress,
     PersonNeeded,
     ExplicitStop,
-}
-
-impl EndReason {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::GoalAchieved => "goal_achieved",
-            Self::CircuitBreakerOpen => "circuit_breaker_open",
-            Self::HealthFailure => "health_failure",
-            Self::ConsecutiveErrors => "consecutive_errors",
-            Self::BudgetExhausted => "budget_exhausted",
-            Self::MaxIterations => "max_iterations",
-            Self::MaxDuration => "max_duration",
-            Self::NoProgress => "no_progress",
-            Self::PersonNeeded => "person_needed",
-            Self::ExplicitStop => "explicit_stop",
-        }
-    }
-
-    pub fn exit_code(self) -> u8 {
-        match self {
-            Self::GoalAchieved => 0,
-            Self::MaxIterations => 3,
-            Self::BudgetExhausted => 4,
-            Self::MaxDuration => 5,
-            Self::PersonNeeded => 6,
-            Self::CircuitBreakerOpen | Self::HealthFailure | Self::ConsecutiveErrors | Self::NoProgress => 7,
-            Self::ExplicitStop => 8,
-        }
-    }
 }
 
 /// What people and other programs ask of a running loop. Requests wait in the store until the

@@ -5,9 +5,11 @@
 //! the same journal and the same `now` always give the same plan.
 
 pub mod agents;
+pub mod breaker;
 pub mod checker;
 pub mod decide;
 pub mod event;
+pub mod health;
 pub mod ids;
 pub mod policy;
 pub mod prompt;
@@ -19,6 +21,7 @@ pub mod state;
 pub mod stream;
 pub mod task;
 pub mod tasks;
+pub mod termination;
 pub mod text;
 pub mod verdict;
 pub mod weaken;

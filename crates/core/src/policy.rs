@@ -40,6 +40,10 @@ pub struct Policy {
     pub people: People,
     pub selection: Selection,
     pub agents: Agents,
+    pub health: crate::health::Rules,
+    /// Runs from before there was one went on without.
+    #[serde(default = "crate::breaker::Rules::off")]
+    pub breaker: crate::breaker::Rules,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -120,7 +124,7 @@ pub struct Agents {
     pub backoff_max: Millis,
     /// Go on with the agent's own session instead of a fresh one.
     pub continue_sessions: bool,
-    /// How long an agent that tells what it does may say nothing.
+    /// How long an agent that tells what it does may say nothing before it is ended without further ado.
     pub silence: Option<Millis>,
 }
 
@@ -134,7 +138,7 @@ impl Default for Agents {
             backoff: Millis::from_secs(5),
             backoff_max: Millis::from_secs(600),
             continue_sessions: false,
-            silence: Some(Millis::from_secs(1800)),
+            silence: None,
         }
     }
 }

@@ -9,10 +9,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use jiff::Timestamp;
 
 use crate::agents::Agents;
+use crate::breaker::{self, Breaker};
 use crate::event::{
     Answer, Claim, EndReason, Envelope, Event, Evidence, Exit, Failure, Flag, Question, QuestionKind,
     Trouble, Usage, Verdict,
 };
+use crate::health::{Health, NUDGER, Vitals};
 use crate::ids::{Attempt, Epoch, Iteration, LoopId, QuestionId, Seq, TaskId};
 use crate::policy::Policy;
 use crate::question::{Meaning, failed_question, flagged, meaning, repeated_error};
@@ -35,6 +37,7 @@ pub struct Loop {
     pub git: bool,
     pub run: Run,
     pub agents: Agents,
+    pub breaker: Breaker,
     pub tasks: Tasks,
     /// The iteration under way. One at a time for now; what it may do is in its stage.
     pub open: Option<OpenIteration>,
@@ -71,6 +74,8 @@ pub struct Run {
     pub completed: u32,
     pub consecutive_errors: u32,
     pub without_progress: u32,
+    /// Agents in a row that were ended because they showed no sign of life.
+    pub terminations: u32,
     pub usage: Usage,
     pub stop_requested: Option<String>,
     pub ended: Option<(EndReason, String)>,
@@ -119,6 +124,7 @@ pub struct OpenIteration {
     /// How often a hook changed the tree of this attempt.
     pub altered: u32,
     pub usage: Option<Usage>,
+    pub vitals: Vitals,
 }
 
 impl OpenIteration {
@@ -239,10 +245,12 @@ impl Loop {
                     flags: Vec::new(),
                     altered: 0,
                     usage: None,
+                    vitals: Vitals::new(at),
                 });
             }
             Event::AgentEnded { message, usage, claim, questions, error, exit, flags, facts, .. } => {
                 self.add_usage(*usage);
+                self.close_question_of_agent();
                 if let Some(open) = &mut self.open {
                     open.stage = Stage::Judging;
                     open.message.clone_from(&message.excerpt);
@@ -324,15 +332,22 @@ impl Loop {
             Event::StatusPutBack { .. } | Event::Noticed { .. } => {}
             Event::QuestionRaised { id, task, question } => self.raise(*id, task, question, at),
             Event::QuestionAnswered { id, answer, .. } => self.answer(*id, answer, at),
-            Event::Nudged { text, delivered, .. } => {
-                if let Some(open) = self.open.as_ref().filter(|_| !delivered)
+            Event::Nudged { text, delivered, by, .. } => {
+                // A call for a sign of life is for nobody else.
+                if let Some(open) = self.open.as_ref().filter(|_| !delivered && by != NUDGER)
                     && let Some(slot) = self.tasks.slot(&open.task)
                 {
                     self.tasks.entries[slot].guidance.push(text.clone());
                 }
             }
+            Event::HealthChanged { health, last_beat, detail, .. } => {
+                self.change_health(*health, *last_beat, detail, at);
+            }
             Event::Paused { .. } => self.paused = true,
-            Event::Resumed { .. } => self.paused = false,
+            Event::Resumed { .. } => {
+                self.paused = false;
+                self.breaker.close();
+            }
             Event::StopRequested { by } => self.run.stop_requested = Some(by.clone()),
             Event::Interrupted { .. } => self.interrupt(at),
             Event::UserChangesSetAside { commit, .. } => self.user_changes = Some(commit.clone()),
@@ -408,6 +423,7 @@ impl Loop {
     fn start_iteration(&mut self, open: OpenIteration) {
         self.iterations = open.iteration;
         self.run.iterations += 1;
+        self.breaker.probe();
         self.workspace =
             if open.carried.is_some() { Workspace::Holds(open.task.clone()) } else { Workspace::Clean };
         self.set_state(&open.task, TaskState::Running, open.started_at);
@@ -449,7 +465,11 @@ impl Loop {
             return;
         }
         self.agents.worked(&open.agent, open.session.as_ref());
-        self.count_progress(&open);
+        if open.vitals.health != Health::Terminated {
+            self.run.terminations = 0;
+        }
+        let progress = self.count_progress(&open);
+        self.note_in_breaker(&open, verdict, progress, at);
         self.remember_ended(&open, verdict_name(verdict), at);
         let entry_limit = self.policy.limits.stuck_threshold;
         let Some(slot) = self.tasks.slot(&open.task) else { return };
@@ -480,6 +500,7 @@ impl Loop {
             Verdict::Errored { failure } if stuck => {
                 self.run.consecutive_errors = 0;
                 self.run.without_progress = 0;
+                self.breaker.forget_streaks();
                 self.to_ask
                     .push_back((Some(open.task.clone()), repeated_error(&open.task, failure, entry_limit)));
             }
@@ -508,6 +529,7 @@ impl Loop {
 
     /// As if it had not been started, but for its work and for what is known of the agent now.
     fn note_unavailable(&mut self, open: &OpenIteration, trouble: &Trouble, message: &str, at: Timestamp) {
+        self.breaker.lose_probe();
         let iteration = open.iteration;
         self.agents.note_trouble(&self.policy.agents, &open.agent, iteration, trouble, message, at);
         self.run.iterations = self.run.iterations.saturating_sub(1);
@@ -516,8 +538,8 @@ impl Loop {
     }
 
     /// No progress means neither a completion nor a change of the tree.
-    fn count_progress(&mut self, open: &OpenIteration) {
-        let Some(slot) = self.tasks.slot(&open.task) else { return };
+    fn count_progress(&mut self, open: &OpenIteration) -> bool {
+        let Some(slot) = self.tasks.slot(&open.task) else { return false };
         let entry = &mut self.tasks.entries[slot];
         let digest = open.inspection.as_ref().map(|seen| seen.digest.clone());
         let changed = match (&digest, &entry.last_digest) {
@@ -530,6 +552,45 @@ impl Loop {
             self.run.without_progress = 0;
         } else {
             self.run.without_progress += 1;
+        }
+        changed
+    }
+
+    fn note_in_breaker(&mut self, open: &OpenIteration, verdict: &Verdict, progress: bool, at: Timestamp) {
+        let seen = match verdict {
+            Verdict::Errored { failure } => breaker::Seen::Failed {
+                signature: &failure.signature,
+                denied: open.trouble == Some(Trouble::PermissionDenied),
+                progress,
+            },
+            Verdict::Asked | Verdict::Held { .. } => breaker::Seen::Asked,
+            Verdict::Refuted { .. }
+            | Verdict::Unclaimed
+            | Verdict::Accepted { .. }
+            | Verdict::Unavailable { .. } => breaker::Seen::Ended { progress },
+        };
+        self.breaker.note(&self.policy.breaker, seen, self.run.number, at);
+    }
+
+    fn change_health(&mut self, health: Health, last_beat: Option<Timestamp>, detail: &str, at: Timestamp) {
+        match health {
+            Health::Healthy => self.close_question_of_agent(),
+            Health::Terminated => {
+                let by_person = self.open.as_ref().is_some_and(|open| open.vitals.is_told());
+                self.run.terminations = if by_person { 0 } else { self.run.terminations + 1 };
+                self.close_question_of_agent();
+            }
+            Health::Degraded | Health::Stuck | Health::Failing => {}
+        }
+        if let Some(open) = &mut self.open {
+            open.vitals.change(health, last_beat, detail, at);
+        }
+    }
+
+    /// Whatever the agent has come to, there is nothing left to ask about it.
+    fn close_question_of_agent(&mut self) {
+        if let Some(id) = self.open.as_mut().and_then(|open| open.vitals.question.take()) {
+            self.questions.remove(&id);
         }
     }
 
@@ -552,6 +613,8 @@ impl Loop {
         self.run.completed += 1;
         self.run.consecutive_errors = 0;
         self.run.without_progress = 0;
+        self.run.terminations = 0;
+        self.breaker.close();
         self.workspace = Workspace::Clean;
         self.unkept = None;
         if let Some(slot) = self.tasks.slot(task) {
@@ -567,7 +630,9 @@ impl Loop {
         let Some(open) = self.open.take() else { return };
         self.unkept = Some((open.task.clone(), open.iteration));
         self.run.consecutive_errors = 0;
-        self.count_progress(&open);
+        let progress = self.count_progress(&open);
+        let seen = breaker::Seen::Ended { progress };
+        self.breaker.note(&self.policy.breaker, seen, self.run.number, at);
         self.remember_ended(&open, "commit refused", at);
         if let Some(slot) = self.tasks.slot(&open.task) {
             self.tasks.note_attempt(slot, at, true);
@@ -593,6 +658,8 @@ impl Loop {
     }
 
     fn interrupt(&mut self, at: Timestamp) {
+        self.close_question_of_agent();
+        self.breaker.lose_probe();
         let Some(open) = self.open.take() else { return };
         self.iterations = open.iteration - 1;
         self.run.iterations = self.run.iterations.saturating_sub(1);
@@ -638,12 +705,22 @@ impl Loop {
                 QuestionKind::Failed | QuestionKind::Blocked => {
                     self.run.asked_about.insert(task.clone());
                 }
+                QuestionKind::Unresponsive => {
+                    if let Some(open) = &mut self.open {
+                        open.vitals.question = Some(id);
+                    }
+                }
             }
         }
     }
 
     fn answer(&mut self, id: QuestionId, answer: &Answer, at: Timestamp) {
         let Some(asked) = self.questions.remove(&id) else { return };
+        self.breaker.close();
+        if asked.question.kind == QuestionKind::Unresponsive {
+            self.answer_about_agent(id, answer, at);
+            return;
+        }
         let meaning = meaning(&asked.question, answer);
         if meaning == Meaning::Abort {
             self.run.stop_requested = Some(format!("answer to {id}"));
@@ -678,6 +755,19 @@ impl Loop {
         }
     }
 
+    fn answer_about_agent(&mut self, id: QuestionId, answer: &Answer, at: Timestamp) {
+        if *answer == Answer::Abort {
+            self.run.stop_requested = Some(format!("answer to {id}"));
+        }
+        let Some(open) = &mut self.open else { return };
+        open.vitals.answer(answer, at);
+        if let Answer::Words { text } = answer
+            && let Some(slot) = self.tasks.slot(&open.task)
+        {
+            self.tasks.entries[slot].guidance.push(text.clone());
+        }
+    }
+
     fn reopen(&mut self, task: &TaskId, at: Timestamp) {
         let Some(slot) = self.tasks.slot(task) else { return };
         if self.tasks.entries[slot].state == TaskState::Running {
@@ -687,12 +777,15 @@ impl Loop {
         self.run.asked_about.remove(task);
         self.run.consecutive_errors = 0;
         self.run.without_progress = 0;
+        self.run.terminations = 0;
+        self.breaker.close();
         self.tasks.undelay(slot);
         self.tasks.entries[slot].forget_failures();
         self.set_state(task, TaskState::Open, at);
     }
 
     fn settle_by_person(&mut self, task: &TaskId, state: TaskState, at: Timestamp) {
+        self.breaker.close();
         self.close_questions_of(task);
         self.set_state(task, state, at);
     }

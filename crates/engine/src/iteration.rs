@@ -26,11 +26,12 @@ use wiggum_store::Transcript;
 use wiggum_workspace::crash;
 use wiggum_workspace::process::{self, Capture, CommandLine, Ended, Launch, Sink};
 
-use crate::agent::{self, ChosenSession, Quiet};
+use crate::agent::{self, ChosenSession};
 use crate::backlog_file::{BacklogError, difference};
 use crate::clock::Clock;
 use crate::engine::{Engine, Input, RunningAgent, Tap};
 use crate::error::{EngineError, chain};
+use crate::health::{Ear, Heart};
 use crate::nudge::{self, Nudges};
 use crate::status;
 
@@ -151,12 +152,12 @@ impl Engine<'_> {
         launch.marker = Some(("WIGGUM_LOOP_ID".to_owned(), id.to_string()));
         launch.confinement = self.confinement(agent);
         let live = agent.driver.abilities().live;
-        let quiet = Quiet::new(self.settings.policy.agents.silence.filter(|_| live));
+        let (heart, ear) = Heart::new(self.clock.now(), live);
         let sink = AgentSink {
             sender: self.sender.clone(),
             parser: agent.driver.parser(),
             redactors: [Redactor::new(self.secrets.clone()), Redactor::new(self.secrets.clone())],
-            quiet: quiet.clone(),
+            ear,
             tap: self.settings.tap.clone(),
             transcript: Some(Transcript::create(&self.dir.transcripts(id), iteration, attempt, task)),
             started: Instant::now(),
@@ -170,7 +171,7 @@ impl Engine<'_> {
             process,
             prompt: prompt.to_owned(),
             stopping: None,
-            quiet,
+            heart,
             nudges: Nudges::open(self.dir.nudges(id)),
             given_up: None,
         });
@@ -203,6 +204,8 @@ impl Engine<'_> {
         };
         let finished = &match given_up {
             Some(trouble) => agent::given_up(finished, trouble),
+            // It was ended in the middle of its work, which is nobody's fault.
+            None if stopping == Some(StopWhy::Handoff) => Finished { problem: None, ..finished.clone() },
             None => finished.clone(),
         };
         crash::point("agent ended");
@@ -215,7 +218,9 @@ impl Engine<'_> {
             Some(StopWhy::RunDuration) => {
                 self.interrupt_agent("the run's time was up", ended.ended_processes)
             }
-            Some(StopWhy::AgentTimeout) | None => self.judge_agent(ended, finished, &prompt, flags),
+            Some(StopWhy::AgentTimeout | StopWhy::Unresponsive | StopWhy::Handoff) | None => {
+                self.judge_agent(ended, finished, &prompt, flags)
+            }
         }
     }
 
@@ -494,13 +499,13 @@ struct AgentSink {
     clock: Clock,
     /// Of standard output and standard error.
     redactors: [Redactor; 2],
-    quiet: Quiet,
+    ear: Ear,
     tap: Option<Arc<dyn Tap>>,
 }
 
 impl Sink for AgentSink {
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
-        self.quiet.broken();
+        self.ear.hear(bytes);
         let [stdout, stderr] = &mut self.redactors;
         let redactor = if stream == Stream::Stdout { stdout } else { stderr };
         let shown = redactor.push(bytes);

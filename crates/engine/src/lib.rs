@@ -10,6 +10,7 @@ mod check_files;
 pub mod clock;
 mod engine;
 pub mod error;
+mod health;
 mod iteration;
 mod journal;
 mod land;

@@ -1,9 +1,10 @@
 //! Events in one line each, for `wiggum events` and for saying what became of a request.
 
 use wiggum_core::event::{Event, Evidence, Verdict};
+use wiggum_core::health::NUDGER;
 use wiggum_core::state::verdict_name;
 
-use crate::narrate::{answer_words, duration, end_words, flag_name};
+use crate::narrate::{answer_words, duration, flag_name};
 use crate::term::harmless;
 
 /// What happened, in one line.
@@ -76,9 +77,13 @@ fn words(event: &Event) -> String {
         Event::TaskReopened { task, by } => format!("{task} opened again by {by}"),
         Event::StatusSet { task, status, by } => format!("{task} set to {} by {by}", status.name()),
         Event::Nudged { text, by, delivered: true, .. } => format!("nudged by {by}: {text}"),
+        Event::Nudged { by, delivered: false, .. } if by == NUDGER => {
+            "a nudge that asked for a sign of life did not reach the agent".to_owned()
+        }
         Event::Nudged { text, by, delivered: false, .. } => {
             format!("nudge by {by} did not reach the agent; it is guidance for the next attempt: {text}")
         }
+        Event::HealthChanged { health, detail, .. } => format!("the agent is {}: {detail}", health.name()),
         Event::StatusPutBack { task, found, restored } => {
             format!("{task} was set to {} in the file; put back to {}", found.name(), restored.name())
         }
@@ -104,7 +109,7 @@ fn words(event: &Event) -> String {
         }
         Event::Noticed { message, .. } => message.clone(),
         Event::RunEnded { run, reason, detail } => {
-            format!("run {run} ended ({}): {}: {detail}", reason.name(), end_words(*reason))
+            format!("run {run} ended ({}): {}: {detail}", reason.name(), reason.ending().says)
         }
     }
 }

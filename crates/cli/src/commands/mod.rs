@@ -8,6 +8,7 @@ mod dispatch;
 mod doctor;
 mod events;
 mod graph;
+mod health;
 mod inbox;
 mod install;
 mod loops;
@@ -44,6 +45,7 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Demo(args) => demo::demo(&args),
         Command::Init(args) => setup::init(&args),
         Command::Status(args) => status::status(&args),
+        Command::Health(args) => health::health(&args),
         Command::Events(args) => events::events(&args),
         Command::Show(args) => show::show(&args),
         Command::Pause(args) => requests::pause(&args),

@@ -252,6 +252,12 @@ impl History {
                 let what = super::describe::describe(&envelope.event);
                 self.interventions.push(format!("{at:.0}  {what}"));
             }
+            Event::HealthChanged { iteration, attempt, .. } => {
+                if self.attempt(*iteration, *attempt).is_some() {
+                    let what = super::describe::describe(&envelope.event);
+                    self.interventions.push(format!("{at:.0}  {what}"));
+                }
+            }
             Event::LoopCreated { .. }
             | Event::RunStarted { .. }
             | Event::RunResumed { .. }

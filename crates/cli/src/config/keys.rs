@@ -44,6 +44,8 @@ pub(crate) const SECTIONS: &[(&str, &str)] = &[
     ("", "What is worked on."),
     ("agent", "Who does the work."),
     ("limits", "When a run ends although there is work left."),
+    ("health", "What happens to an agent that shows no sign of life."),
+    ("breaker", "When a loop that gets nowhere stops by itself, and how it tries again."),
     ("retry", "What happens after a failed attempt."),
     ("checks", "How a claim is checked before a task counts as done."),
     ("protect", "What an agent should leave alone."),
@@ -235,7 +237,9 @@ pub(crate) const KEYS: &[Key] = &[
     },
     Key {
         path: "agent.silence",
-        help: "How long an agent that tells what it does may say nothing before it is ended. 0 is no limit.",
+        help: "How long an agent that tells what it does may show no sign of life before it is ended at once, \
+               without the nudges and questions of [health]. 0 is no such limit.",
+        example: Some("\"30m\""),
         get: |config| config.policy.agents.silence.map_or(Value::None, Value::Duration),
         set: |config, value| config.policy.agents.silence = value.optional_duration(),
         ..Key::of(Shape::Duration(Zero::NoLimit))
@@ -357,6 +361,80 @@ pub(crate) const KEYS: &[Key] = &[
         get: |config| Value::Count(config.policy.limits.max_tasks),
         set: |config, value| config.policy.limits.max_tasks = value.count(),
         ..Key::of(Shape::Count(Zero::Refused))
+    },
+    Key {
+        path: "health.stuck_after",
+        help: "Without any sign of life (new output, tool calls, changed files, commits, a child that uses the \
+               processor) for this long an agent is stuck and is nudged. 0 is never.",
+        get: |config| config.policy.health.stuck_after.map_or(Value::None, Value::Duration),
+        set: |config, value| config.policy.health.stuck_after = value.optional_duration(),
+        ..Key::of(Shape::Duration(Zero::NoLimit))
+    },
+    Key {
+        path: "health.nudge_wait",
+        help: "How long an answer to a nudge is waited for.",
+        get: |config| Value::Duration(config.policy.health.nudge_wait),
+        set: |config, value| config.policy.health.nudge_wait = value.duration(),
+        ..Key::of(Shape::Duration(Zero::Refused))
+    },
+    Key {
+        path: "health.nudges",
+        help: "Nudges before a person is asked. 0 is none.",
+        get: |config| Value::Count(config.policy.health.nudges),
+        set: |config, value| config.policy.health.nudges = value.count(),
+        ..Key::of(Shape::Count(Zero::Number))
+    },
+    Key {
+        path: "health.escalate_wait",
+        help: "How long a person has to decide about a stuck agent before `on_escalation` does.",
+        get: |config| Value::Duration(config.policy.health.escalate_wait),
+        set: |config, value| config.policy.health.escalate_wait = value.duration(),
+        ..Key::of(Shape::Duration(Zero::Number))
+    },
+    Key {
+        path: "health.on_escalation",
+        help: "When nobody decides: terminate the agent (an error of its attempt), wait, or hand off to the next \
+               attempt. Its work is kept in any case.",
+        get: |config| word(&config.policy.health.on_escalation),
+        set: |config, value| config.policy.health.on_escalation = meaning(value),
+        ..Key::of(Shape::Choice(&["terminate", "wait", "handoff"]))
+    },
+    Key {
+        path: "health.max_terminations",
+        help: "Agents in a row that were ended for silence, and so end the run. 0 is never.",
+        get: |config| Value::Count(config.policy.health.max_terminations),
+        set: |config, value| config.policy.health.max_terminations = value.count(),
+        ..Key::of(Shape::Count(Zero::Number))
+    },
+    Key {
+        path: "breaker.no_progress",
+        help: "Iterations in a row, over runs, that neither complete a task nor change a file, and so open the breaker. \
+               0 is never.",
+        get: |config| Value::Count(config.policy.breaker.no_progress),
+        set: |config, value| config.policy.breaker.no_progress = value.count(),
+        ..Key::of(Shape::Count(Zero::Number))
+    },
+    Key {
+        path: "breaker.same_error",
+        help: "The same error (but for paths, numbers and times) in a row, over tasks and runs, that opens the breaker. \
+               0 is never.",
+        get: |config| Value::Count(config.policy.breaker.same_error),
+        set: |config, value| config.policy.breaker.same_error = value.count(),
+        ..Key::of(Shape::Count(Zero::Number))
+    },
+    Key {
+        path: "breaker.permission_denied",
+        help: "Attempts in a row at which the agent was not permitted to act, that open the breaker. 0 is never.",
+        get: |config| Value::Count(config.policy.breaker.permission_denied),
+        set: |config, value| config.policy.breaker.permission_denied = value.count(),
+        ..Key::of(Shape::Count(Zero::Number))
+    },
+    Key {
+        path: "breaker.cooldown",
+        help: "How long the next run waits after the breaker opened, before it tries one iteration.",
+        get: |config| Value::Duration(config.policy.breaker.cooldown),
+        set: |config, value| config.policy.breaker.cooldown = value.duration(),
+        ..Key::of(Shape::Duration(Zero::Number))
     },
     Key {
         path: "retry.max_retries",

@@ -165,7 +165,10 @@ impl Project {
         write("mine.txt", "committed\n");
         write("gone.txt", "committed\n");
         write(".gitignore", ".wiggum/\n");
-        write("wiggum.toml", "[retry]\nbackoff = \"0s\"\nmax_retries = 1\n[limits]\nno_progress = 0\n");
+        write(
+            "wiggum.toml",
+            "[retry]\nbackoff = \"0s\"\nmax_retries = 1\n[limits]\nno_progress = 0\n[breaker]\nno_progress = 0\n",
+        );
         fs::write(self.outside("scenario.toml"), scenario(stories, &self.outside("ran"))).unwrap();
         fs::write(self.outside("ran"), "").unwrap();
         self.git(&["init", "-q", "-b", "main"]);
@@ -298,7 +301,8 @@ impl Project {
                 QuestionKind::Stuck
                 | QuestionKind::Deviation
                 | QuestionKind::Repeated
-                | QuestionKind::Flagged => Answer::Option { number: 1 },
+                | QuestionKind::Flagged
+                | QuestionKind::Unresponsive => Answer::Option { number: 1 },
             };
             let request = Request::Answer { question: *question, answer };
             store.post(id, &request, "test", jiff::Timestamp::now()).unwrap();

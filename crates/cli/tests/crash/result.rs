@@ -218,6 +218,7 @@ fn kind(event: &Event) -> Kind {
         | Event::StatusWritten { .. }
         | Event::StatusPutBack { .. }
         | Event::Nudged { .. }
+        | Event::HealthChanged { .. }
         | Event::WorkKept { .. }
         | Event::WorkspaceReset { .. }
         | Event::Noticed { .. } => Kind::Bookkeeping,

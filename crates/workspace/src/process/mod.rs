@@ -184,6 +184,12 @@ impl Running {
         self.pid
     }
 
+    /// Processor time that it and everything it started have used, what has ended included; nothing where
+    /// the system cannot tell.
+    pub fn cpu_time(&self) -> Option<Duration> {
+        system::cpu_time(self.pid)
+    }
+
     /// Asks for its end and returns at once. The reason of the first request counts; a later one can
     /// only shorten the grace. After the program has ended none changes anything.
     pub fn stop(&self, why: Stop, grace: Grace) {
