@@ -6,6 +6,7 @@ mod args;
 mod ask;
 mod commands;
 mod config;
+mod cost;
 mod detect;
 mod dispatch;
 mod failure;

@@ -6,6 +6,7 @@
 use jiff::Timestamp;
 
 use crate::agents::{Pick, Unavailable};
+use crate::budget::{self, Alert, Hold};
 use crate::event::{EndReason, Event};
 use crate::ids::{Attempt, Iteration, QuestionId, TaskId};
 use crate::policy::RetryFrom;
@@ -131,6 +132,20 @@ pub enum Waiting {
     Backlog {
         problem: String,
     },
+    /// A budget is used up, and each call waits.
+    Throttled {
+        budget: String,
+        until: Timestamp,
+    },
+    /// As many calls as an hour may have.
+    Rate {
+        calls_per_hour: u32,
+        until: Timestamp,
+    },
+    /// What is left of a shared budget is set aside for calls of other loops.
+    Budget {
+        until: Timestamp,
+    },
 }
 
 impl std::fmt::Display for Waiting {
@@ -155,6 +170,13 @@ impl std::fmt::Display for Waiting {
             }
             Self::Paused => f.write_str("paused"),
             Self::Backlog { problem } => write!(f, "the backlog to be mended: {problem}"),
+            Self::Throttled { budget, until } => write!(f, "throttled until {until:.0}: spent {budget}"),
+            Self::Rate { calls_per_hour, until } => {
+                write!(f, "{calls_per_hour} calls an hour are used, the next at {until:.0}")
+            }
+            Self::Budget { until } => {
+                write!(f, "other loops with the same budget to finish their calls, looks again at {until:.0}")
+            }
         }
     }
 }
@@ -168,6 +190,9 @@ pub fn decide(state: &Loop, now: Timestamp) -> Plan {
     }
     if let Some(plan) = tidy(state) {
         return plan;
+    }
+    if let Some(alert) = budget::alert_due(state) {
+        return record(told(alert));
     }
     if let Some(by) = &state.run.stop_requested {
         return end(state, EndReason::ExplicitStop, format!("stopped by {by}"));
@@ -383,7 +408,7 @@ fn start_next(state: &Loop, now: Timestamp) -> Plan {
         return plan;
     }
     if let Some(entry) = next {
-        return start(state, entry, now);
+        return hold_for_budget(state, now).unwrap_or_else(|| start(state, entry, now));
     }
     let waiting = delayed.map(|(until, entry)| (until, entry.spec.id.clone()));
     Plan {
@@ -402,6 +427,21 @@ fn cool_down(state: &Loop, now: Timestamp) -> Option<Plan> {
     let waiting = Waiting::Breaker { why: tripped.why.clone(), until };
     let wake_at = [Some(until), run_deadline(state, now)].into_iter().flatten().min();
     (until > now).then(|| Plan { wake_at, waiting: Some(waiting), ..Plan::default() })
+}
+
+fn hold_for_budget(state: &Loop, now: Timestamp) -> Option<Plan> {
+    let (waiting, until) = match budget::hold(state, now)? {
+        Hold::Throttled { gauge, until } => (Waiting::Throttled { budget: gauge.to_string(), until }, until),
+        Hold::Rate { limit, until } => (Waiting::Rate { calls_per_hour: limit, until }, until),
+        Hold::Bound { until } => (Waiting::Budget { until }, until),
+    };
+    let wake_at = [Some(until), run_deadline(state, now)].into_iter().flatten().min();
+    Some(Plan { wake_at, waiting: Some(waiting), ..Plan::default() })
+}
+
+fn told(Alert { gauge, task, threshold }: Alert) -> Event {
+    let budget::Gauge { scope, unit, spent, limit, reserved: _ } = gauge;
+    Event::BudgetAlert { scope, task, unit, spent, limit, threshold }
 }
 
 fn start(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Plan {

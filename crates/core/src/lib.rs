@@ -6,12 +6,15 @@
 
 pub mod agents;
 pub mod breaker;
+pub mod budget;
 pub mod checker;
 pub mod decide;
 pub mod event;
+pub mod forecast;
 pub mod health;
 pub mod ids;
 pub mod policy;
+pub mod price;
 pub mod prompt;
 pub mod question;
 pub mod redact;

@@ -5,6 +5,7 @@
 
 use jiff::Timestamp;
 
+use crate::budget;
 use crate::event::EndReason;
 use crate::state::Loop;
 
@@ -56,7 +57,7 @@ pub const TABLE: [Ending; 10] = [
         exit_code: 4,
         state: "terminated",
         says: "Ended: the budget is used up",
-        hint: "raise the budget, then `wiggum run`",
+        hint: "raise the budget (--max-cost, or [budget] in wiggum.toml), then `wiggum run` goes on",
     },
     Ending {
         reason: EndReason::MaxIterations,
@@ -136,11 +137,11 @@ impl EndReason {
 type Guard = fn(&Loop, Timestamp) -> Option<String>;
 
 /// The guards in order, each with what it says when it ends the run.
-const GUARDS: [(EndReason, Guard); 6] = [
+const GUARDS: [(EndReason, Guard); 7] = [
     (EndReason::CircuitBreakerOpen, breaker_open),
     (EndReason::HealthFailure, agents_terminated),
     (EndReason::ConsecutiveErrors, errors_in_a_row),
-    // The budget has its place here.
+    (EndReason::BudgetExhausted, money_is_spent),
     (EndReason::MaxIterations, iterations_used),
     (EndReason::MaxDuration, time_is_up),
     (EndReason::NoProgress, nothing_changes),
@@ -164,6 +165,10 @@ fn agents_terminated(state: &Loop, _now: Timestamp) -> Option<String> {
 fn errors_in_a_row(state: &Loop, _now: Timestamp) -> Option<String> {
     let (limit, times) = (state.policy.limits.consecutive_errors, state.run.consecutive_errors);
     (limit > 0 && times >= limit).then(|| format!("{times} errors in a row"))
+}
+
+fn money_is_spent(state: &Loop, _now: Timestamp) -> Option<String> {
+    budget::exhausted(state)
 }
 
 fn iterations_used(state: &Loop, _now: Timestamp) -> Option<String> {

@@ -1,0 +1,13 @@
+//! Money as people read it.
+
+use wiggum_core::event::Usage;
+
+/// What a usage cost. Tokens whose cost nobody told are not free.
+pub(crate) fn cost(usage: &Usage) -> String {
+    if usage.is_unpriced() { "unpriced".to_owned() } else { dollars(usage.cost_usd) }
+}
+
+/// Cents, or more of the figure where cents would hide it.
+pub(crate) fn dollars(amount: f64) -> String {
+    if amount != 0.0 && amount.abs() < 1.0 { format!("${amount:.4}") } else { format!("${amount:.2}") }
+}
