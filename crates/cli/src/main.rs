@@ -16,6 +16,7 @@ mod narrate;
 mod record;
 mod sandbox;
 mod session;
+mod started;
 mod team;
 mod term;
 

@@ -18,6 +18,14 @@ use crate::state::{Loop, OpenIteration, Stage, add_millis, millis_between};
 /// Who the nudges of this machine are by.
 pub const NUDGER: &str = "health";
 
+/// Who the nudges of `wiggum monitor` are by.
+pub const MONITOR: &str = "monitor";
+
+/// Does a nudge only ask for a sign of life? Then it is for nobody else.
+pub fn is_call(by: &str) -> bool {
+    by == NUDGER || by == MONITOR
+}
+
 /// What an agent is told that shows no sign of life.
 pub const NUDGE: &str = "There has been no sign of progress for a while. If you wait for something, say what; if a \
                          command hangs, end it and go on another way. Answer with what you do next.";

@@ -16,7 +16,7 @@ use crate::event::{
     Trouble, Usage, Verdict,
 };
 use crate::forecast::{History, forecast};
-use crate::health::{Health, NUDGER, Vitals};
+use crate::health::{self, Health, Vitals};
 use crate::ids::{Attempt, Epoch, Iteration, LoopId, QuestionId, Seq, TaskId};
 use crate::policy::Policy;
 use crate::question::{Meaning, failed_question, flagged, meaning, repeated_error};
@@ -351,8 +351,7 @@ impl Loop {
             Event::QuestionRaised { id, task, question } => self.raise(*id, task, question, at),
             Event::QuestionAnswered { id, answer, .. } => self.answer(*id, answer, at),
             Event::Nudged { text, delivered, by, .. } => {
-                // A call for a sign of life is for nobody else.
-                if let Some(open) = self.open.as_ref().filter(|_| !delivered && by != NUDGER)
+                if let Some(open) = self.open.as_ref().filter(|_| !delivered && !health::is_call(by))
                     && let Some(slot) = self.tasks.slot(&open.task)
                 {
                     self.tasks.entries[slot].guidance.push(text.clone());

@@ -274,6 +274,10 @@ impl<'a> Engine<'a> {
         self.journal.id
     }
 
+    pub fn dir(&self) -> &StateDir {
+        &self.dir
+    }
+
     pub fn state(&self) -> &Loop {
         &self.journal.state
     }

@@ -1,7 +1,7 @@
 //! Events in one line each, for `wiggum events` and for saying what became of a request.
 
 use wiggum_core::event::{Event, Evidence, Verdict};
-use wiggum_core::health::NUDGER;
+use wiggum_core::health::is_call;
 use wiggum_core::state::verdict_name;
 
 use crate::cost::cost;
@@ -78,7 +78,7 @@ fn words(event: &Event) -> String {
         Event::TaskReopened { task, by } => format!("{task} opened again by {by}"),
         Event::StatusSet { task, status, by } => format!("{task} set to {} by {by}", status.name()),
         Event::Nudged { text, by, delivered: true, .. } => format!("nudged by {by}: {text}"),
-        Event::Nudged { by, delivered: false, .. } if by == NUDGER => {
+        Event::Nudged { by, delivered: false, .. } if is_call(by) => {
             "a nudge that asked for a sign of life did not reach the agent".to_owned()
         }
         Event::Nudged { text, by, delivered: false, .. } => {

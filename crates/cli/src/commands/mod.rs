@@ -12,6 +12,7 @@ mod health;
 mod inbox;
 mod install;
 mod loops;
+mod monitor;
 mod reference;
 mod replay;
 mod requests;
@@ -46,6 +47,7 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Init(args) => setup::init(&args),
         Command::Status(args) => status::status(&args),
         Command::Health(args) => health::health(&args),
+        Command::Monitor(args) => monitor::monitor(&args),
         Command::Events(args) => events::events(&args),
         Command::Show(args) => show::show(&args),
         Command::Pause(args) => requests::pause(&args),

@@ -16,6 +16,7 @@
 
 mod capture;
 mod command;
+mod detach;
 mod identity;
 mod registry;
 pub(crate) mod signals;
@@ -52,6 +53,7 @@ use wiggum_core::event::Exit;
 
 pub use capture::Capture;
 pub use command::{CommandLine, NotFound, ParseError};
+pub use detach::detach;
 
 pub use identity::{Identity, end_self, identity, is_alive};
 pub use wiggum_core::stream::Stream;
