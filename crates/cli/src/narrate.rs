@@ -383,7 +383,14 @@ impl Observer for Narrator {
                 self.line(&self.style.yellow("  ! a git hook changed the files: checking again"));
             }
             Event::EvidenceGathered { evidence, .. } => self.evidence(evidence),
-            Event::Judged { verdict, .. } => self.verdict(verdict),
+            Event::Judged { verdict, signals, .. } => {
+                self.verdict(verdict);
+                if !signals.is_empty() {
+                    let said: Vec<String> = signals.iter().map(ToString::to_string).collect();
+                    let text = format!("  · supports a claim: {}", harmless(&said.join("; ")));
+                    self.line(&self.style.dim(&text));
+                }
+            }
             Event::TaskCompleted { task, commit, verified, .. } => {
                 self.completed(envelope, state, task, commit.as_deref(), *verified);
             }

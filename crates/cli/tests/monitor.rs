@@ -50,7 +50,7 @@ fn an_engine_that_was_killed_is_brought_back_and_finishes() {
     let sandbox = killed(&format!("{HANGS_ONCE}\n{WORKER}"));
     let rows = look(&sandbox, &[&store(&sandbox)]);
     assert_eq!((rows[0]["interrupted"].as_bool(), rows[0]["did"].as_str()), (Some(true), None));
-    assert!(rows[0]["alert"].as_str().unwrap().contains("its engine is gone"), "{rows:?}");
+    assert!(rows[0]["alert"].as_str().unwrap().contains("its engine died"), "{rows:?}");
 
     let rows = look(&sandbox, &["--restart", &store(&sandbox)]);
     assert!(rows[0]["did"].as_str().unwrap().starts_with("started again"), "{rows:?}");
@@ -65,6 +65,18 @@ fn an_engine_that_was_killed_is_brought_back_and_finishes() {
     let rows = look(&sandbox, &["--restart", &store(&sandbox)]);
     assert_eq!((rows[0]["state"].as_str(), rows[0]["did"].as_str()), (Some("completed"), None));
     assert_eq!(sandbox.state().run.number, 1);
+}
+
+#[test]
+fn a_run_that_a_person_interrupted_is_left_to_that_person() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.make_pipe("ready");
+    let running = sandbox.start("hang", &[]);
+    sandbox.wait_ready();
+    running.signal("INT");
+    running.finish().exits(130);
+    let rows = look(&sandbox, &["--restart", &store(&sandbox)]);
+    assert_eq!((&rows[0]["interrupted"], &rows[0]["did"]), (&Value::Bool(true), &Value::Null));
 }
 
 #[test]

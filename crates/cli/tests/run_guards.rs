@@ -191,3 +191,34 @@ fn nonsense_in_the_guards_is_refused_with_its_line() {
     }
     run.exits(2);
 }
+
+#[test]
+fn what_supports_a_claim_is_shown_and_completes_nothing() {
+    let sandbox = sandbox(&["A"], "max_retries = 9\n[claims]\npromises = [\"FERTIG\"]\n");
+    // Says that it is ready, again and again, and changes only tests; promises only in the end.
+    let agent = r#"mkdir -p tests; echo $WIGGUM_ATTEMPT > tests/a_test.py
+        echo "All tests passing, ready for review."
+        [ $WIGGUM_ATTEMPT = 1 ] && claim
+        [ $WIGGUM_ATTEMPT = 4 ] && { echo; echo '<promise>FERTIG</promise>'; }
+        true"#;
+    let run = sandbox.run(agent, &["--verify", "true", "--max-iterations", "5"]).exits(0);
+    assert_eq!(sandbox.worked_on().len(), 4, "neither words nor rows nor another promise complete a task");
+    for wanted in [
+        "it says \"all tests passing\"",
+        "done was said 2 times in a row",
+        "3 iterations in a row changed only tests",
+        "2 iterations in a row led to no commit",
+    ] {
+        assert!(run.stdout.contains(wanted), "{wanted}: {}", run.stdout);
+    }
+    sandbox.wiggum(&["show", "A"]).exits(0).says("supports a claim: done was said 4 times in a row");
+}
+
+#[test]
+fn the_bare_promise_is_understood_on_a_line_of_its_own() {
+    let sandbox = sandbox(&["A"], "");
+    sandbox.run("touch a.txt; echo; echo TASK_COMPLETE", &["--verify", "true"]).exits(0);
+    let sandbox = self::sandbox(&["A"], "");
+    let agent = "touch a.txt; echo when it is done I print TASK_COMPLETE";
+    sandbox.run(agent, &["--verify", "true", "--max-iterations", "1"]).exits(3);
+}

@@ -79,7 +79,7 @@ fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<String> {
         | Event::WorkInspected { iteration, attempt, .. } => {
             check_fence(before, *iteration, *attempt, Stage::Judging)
         }
-        Event::Judged { iteration, attempt, verdict } => {
+        Event::Judged { iteration, attempt, verdict, signals: _ } => {
             check_fence(before, *iteration, *attempt, Stage::Judging)
                 .or_else(|| check_verdict(before, verdict))
         }

@@ -11,6 +11,7 @@ use crate::event::{EndReason, Event};
 use crate::ids::{Attempt, Iteration, QuestionId, TaskId};
 use crate::policy::RetryFrom;
 use crate::question::{blocked_question, failed_question};
+use crate::signal::support::{Rows, Signal};
 use crate::state::{Loop, OpenIteration, Stage, Workspace, add_millis};
 use crate::task::FileStatus;
 use crate::tasks::{TaskEntry, TaskState};
@@ -349,7 +350,15 @@ fn gather(state: &Loop, open: &OpenIteration) -> Plan {
     if open.inspection.is_none() {
         return one(Action::Inspect { iteration, attempt });
     }
-    record(Event::Judged { iteration, attempt, verdict: judge(state, open) })
+    record(Event::Judged { iteration, attempt, verdict: judge(state, open), signals: signals(state, open) })
+}
+
+fn signals(state: &Loop, open: &OpenIteration) -> Vec<Signal> {
+    let counts = state.tasks.counts();
+    let others_done = counts.total > 1 && counts.done + counts.skipped + 1 == counts.total;
+    // Whether this one leads to a commit is not known yet.
+    let rows = Rows { without_commit: state.rows.without_commit, ..state.rows_with(open) };
+    state.policy.claims.signals(&rows, open.phrase.as_deref(), others_done)
 }
 
 /// What follows from the last event and has to be out of the way before anything new starts.

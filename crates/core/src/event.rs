@@ -12,6 +12,7 @@ use crate::budget::{Scope, Shared, Unit};
 use crate::health::Health;
 use crate::ids::{Attempt, Epoch, Iteration, LoopId, QuestionId, Seq, TaskId};
 use crate::policy::{Millis, Policy};
+use crate::signal::support::Signal;
 use crate::task::{FileStatus, Task};
 
 /// Version of the event shapes written by this build.
@@ -134,6 +135,9 @@ pub enum Event {
         /// What the agent's own output tells about itself.
         #[serde(default, skip_serializing_if = "AgentFacts::is_empty")]
         facts: Box<AgentFacts>,
+        /// A phrase in its message that supports a claim.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        phrase: Option<String>,
         /// What it did to the backlog that was not its to do.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         flags: Vec<Flag>,
@@ -176,6 +180,9 @@ pub enum Event {
         iteration: Iteration,
         attempt: Attempt,
         verdict: Verdict,
+        /// What supports a claim, or would; alone it completes nothing.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        signals: Vec<Signal>,
     },
     /// Unfinished work was put under a ref, where the next attempt (or a person) finds it.
     WorkKept {

@@ -42,6 +42,7 @@ pub struct Policy {
     pub people: People,
     pub selection: Selection,
     pub agents: Agents,
+    pub claims: crate::signal::support::Rules,
     pub health: crate::health::Rules,
     /// Runs from before there was one went on without.
     #[serde(default = "crate::breaker::Rules::off")]

@@ -20,8 +20,10 @@ use crate::health::{self, Health, Vitals};
 use crate::ids::{Attempt, Epoch, Iteration, LoopId, QuestionId, Seq, TaskId};
 use crate::policy::Policy;
 use crate::question::{Meaning, failed_question, flagged, meaning, repeated_error};
+use crate::signal::support::Rows;
 use crate::task::{FileStatus, Task};
 use crate::tasks::{AttemptMemory, TaskEntry, TaskState, Tasks};
+use crate::weaken::is_test_path;
 
 /// How many ended iterations the status shows.
 const RECENT_ITERATIONS: usize = 20;
@@ -40,6 +42,8 @@ pub struct Loop {
     pub run: Run,
     pub agents: Agents,
     pub breaker: Breaker,
+    /// What the last iterations have in common.
+    pub rows: Rows,
     pub tasks: Tasks,
     /// The iteration under way. One at a time for now; what it may do is in its stage.
     pub open: Option<OpenIteration>,
@@ -130,6 +134,8 @@ pub struct OpenIteration {
     pub altered: u32,
     pub usage: Option<Usage>,
     pub vitals: Vitals,
+    /// A phrase of its message that supports a claim.
+    pub phrase: Option<String>,
 }
 
 impl OpenIteration {
@@ -156,6 +162,8 @@ pub enum Stage {
 #[derive(Clone, Debug)]
 pub struct Inspection {
     pub changed_total: u32,
+    /// Tests were changed, and nothing else.
+    pub only_tests: bool,
     pub digest: String,
 }
 
@@ -252,10 +260,13 @@ impl Loop {
                     altered: 0,
                     usage: None,
                     vitals: Vitals::new(at),
+                    phrase: None,
                 });
             }
             Event::Charged { usage, model, .. } => self.charge(*usage, model.as_deref(), at),
-            Event::AgentEnded { message, usage, claim, questions, error, exit, flags, facts, .. } => {
+            Event::AgentEnded {
+                message, usage, claim, phrase, questions, error, exit, flags, facts, ..
+            } => {
                 self.close_question_of_agent();
                 if let Some(usage) = usage {
                     self.charge(*usage, facts.model.as_deref(), at);
@@ -265,6 +276,7 @@ impl Loop {
                     open.message.clone_from(&message.excerpt);
                     open.usage = *usage;
                     open.claim.clone_from(claim);
+                    open.phrase.clone_from(phrase);
                     open.asked.clone_from(questions);
                     open.error.clone_from(error);
                     open.trouble.clone_from(&facts.trouble);
@@ -299,10 +311,13 @@ impl Loop {
                     open.evidence.push(evidence.clone());
                 }
             }
-            Event::WorkInspected { changed_total, digest, flags, .. } => {
+            Event::WorkInspected { changed, changed_total, digest, flags, .. } => {
                 if let Some(open) = &mut self.open {
-                    open.inspection =
-                        Some(Inspection { changed_total: *changed_total, digest: digest.clone() });
+                    open.inspection = Some(Inspection {
+                        changed_total: *changed_total,
+                        digest: digest.clone(),
+                        only_tests: !changed.is_empty() && changed.iter().all(|path| is_test_path(path)),
+                    });
                     open.note_flags(flags);
                 }
             }
@@ -484,6 +499,9 @@ impl Loop {
     }
 
     fn judge(&mut self, verdict: &Verdict, at: Timestamp) {
+        if let Some(open) = self.open.as_ref().filter(|_| !matches!(verdict, Verdict::Unavailable { .. })) {
+            self.rows = self.rows_with(open);
+        }
         if let Verdict::Accepted { verified } = verdict {
             if let Some(open) = &mut self.open {
                 open.stage = Stage::Landing { verified: *verified };
@@ -560,6 +578,12 @@ impl Loop {
                 self.run.consecutive_errors = 0;
             }
         }
+    }
+
+    /// The rows with the iteration under way.
+    pub(crate) fn rows_with(&self, open: &OpenIteration) -> Rows {
+        let says_done = open.claim.is_some() || open.phrase.is_some();
+        self.rows.with(says_done, open.inspection.as_ref().is_some_and(|seen| seen.only_tests))
     }
 
     /// As if it had not been started, but for its work and for what is known of the agent now.
@@ -650,6 +674,7 @@ impl Loop {
         self.run.without_progress = 0;
         self.run.terminations = 0;
         self.breaker.close();
+        self.rows.commit();
         self.workspace = Workspace::Clean;
         self.unkept = None;
         if let Some(slot) = self.tasks.slot(task) {

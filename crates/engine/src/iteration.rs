@@ -16,7 +16,7 @@ use wiggum_core::ids::{Attempt, Iteration, TaskId};
 use wiggum_core::policy::Millis;
 use wiggum_core::prompt::{self, PastAttempt, PromptParts};
 use wiggum_core::redact::Redactor;
-use wiggum_core::signal::claim::{ClaimReader, DEFAULT_PROMISES};
+use wiggum_core::signal::claim::ClaimReader;
 use wiggum_core::signal::error::{failure_from, failure_of};
 use wiggum_core::signal::escalation::read_escalations;
 use wiggum_core::stream::Stream;
@@ -246,8 +246,11 @@ impl Engine<'_> {
         let (ticked, backlog_flags) = self.guard_backlog(&task)?;
         flags.extend(backlog_flags);
         flags.extend(self.touched()?);
-        let reader = ClaimReader { task: &task, prompt, promises: DEFAULT_PROMISES };
+        let rules = &self.journal.state.policy.claims;
+        let promises: Vec<&str> = rules.promises.iter().map(String::as_str).collect();
+        let reader = ClaimReader { task: &task, prompt, promises: &promises };
         let claim = reader.read(&finished.message).or(ticked);
+        let phrase = rules.phrase(&finished.message).map(str::to_owned);
         let questions = read_escalations(&finished.message, prompt);
         let failed = finished.problem.is_some() || ended.exit == Exit::TimedOut;
         let error = (failed && questions.is_empty())
@@ -265,6 +268,7 @@ impl Engine<'_> {
                 ..finished.facts.clone()
             }),
             claim,
+            phrase,
             questions,
             error,
             flags,

@@ -134,6 +134,7 @@ fn attempt(task: &TaskId, iteration: Iteration, attempt: Attempt, code: i32, ver
             questions: Vec::new(),
             error: None,
             flags: Vec::new(),
+            phrase: None,
             ended_processes: 0,
         },
         Event::TreeTaken { iteration, attempt, flags: Vec::new() },
@@ -146,7 +147,7 @@ fn attempt(task: &TaskId, iteration: Iteration, attempt: Attempt, code: i32, ver
             digest: hash(iteration),
             flags: Vec::new(),
         },
-        Event::Judged { iteration, attempt, verdict },
+        Event::Judged { iteration, attempt, verdict, signals: Vec::new() },
     ]
 }
 

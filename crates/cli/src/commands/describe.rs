@@ -59,6 +59,10 @@ fn words(event: &Event) -> String {
         Event::WorkInspected { changed_total, flags, .. } => {
             format!("{} changed{}", counted(*changed_total as usize, "path"), flagged(flags))
         }
+        Event::Judged { verdict, signals, .. } if !signals.is_empty() => {
+            let said: Vec<String> = signals.iter().map(ToString::to_string).collect();
+            format!("{} (supporting a claim: {})", verdict_words(verdict), said.join("; "))
+        }
         Event::Judged { verdict, .. } => verdict_words(verdict),
         Event::WorkKept { task, reference, .. } => format!("work on {task} kept under {reference}"),
         Event::WorkspaceReset { commit } => format!("workspace back at {}", short(commit)),

@@ -32,6 +32,8 @@ pub(crate) struct LoopHealth {
     pub(crate) engine: Option<u32>,
     /// A run is unfinished, and its engine is gone.
     pub(crate) interrupted: bool,
+    /// That engine gave nothing back: it was killed, or its machine failed.
+    pub(crate) died: bool,
     /// Of the agent at work.
     pub(crate) health: Option<HealthStatus>,
     pub(crate) breaker: BreakerStatus,
@@ -62,15 +64,18 @@ pub(crate) fn all(loops: &Loops) -> Result<Vec<LoopHealth>, Failure> {
 
 pub(crate) fn of(loops: &Loops, record: &LoopRecord) -> Result<LoopHealth, Failure> {
     // Who is alive comes first: a run that ends in between is then seen as ended, not as lost.
-    let engine = match loops.engine(record.id)? {
-        Engine::Alive(holder) => Some(holder.pid),
-        Engine::Dead(_) | Engine::None => None,
+    let (engine, dead) = match loops.engine(record.id)? {
+        Engine::Alive(holder) => (Some(holder.pid), false),
+        Engine::Dead(_) => (None, true),
+        Engine::None => (None, false),
     };
     let mut status = loops.status(record)?;
     let written = last_beat(loops, record);
     let health = status.health.take().filter(|_| engine.is_some());
+    let interrupted = engine.is_none() && status.termination_reason.is_none() && status.run > 0;
     Ok(LoopHealth {
-        interrupted: engine.is_none() && status.termination_reason.is_none() && status.run > 0,
+        interrupted,
+        died: interrupted && dead,
         loop_id: status.loop_id,
         name: status.name,
         repository: status.repository,
@@ -125,8 +130,11 @@ fn block(seen: &LoopHealth, now: Timestamp, style: Style) -> String {
 }
 
 pub(crate) fn state_words(seen: &LoopHealth, style: Style) -> String {
+    if seen.died {
+        return style.red("interrupted: its engine died");
+    }
     if seen.interrupted {
-        return style.red("interrupted: its engine is gone");
+        return style.yellow("interrupted");
     }
     match seen.state.as_str() {
         "running" | "completing" | "completed" => style.green(&seen.state),

@@ -44,6 +44,7 @@ pub(crate) const SECTIONS: &[(&str, &str)] = &[
     ("", "What is worked on."),
     ("agent", "Who does the work."),
     ("limits", "When a run ends although there is work left."),
+    ("claims", "What counts as a claim that a task is done, and what supports one."),
     ("health", "What happens to an agent that shows no sign of life."),
     ("breaker", "When a loop that gets nowhere stops by itself, and how it tries again."),
     ("retry", "What happens after a failed attempt."),
@@ -361,6 +362,49 @@ pub(crate) const KEYS: &[Key] = &[
         get: |config| Value::Count(config.policy.limits.max_tasks),
         set: |config, value| config.policy.limits.max_tasks = value.count(),
         ..Key::of(Shape::Count(Zero::Refused))
+    },
+    Key {
+        path: "claims.promises",
+        help: "Words in `<promise>…</promise>` by which an agent says that its task is done. TASK_COMPLETE also counts \
+               alone on a line.",
+        get: |config| Value::List(config.policy.claims.promises.clone()),
+        set: |config, value| config.policy.claims.promises = value.list(),
+        ..Key::of(Shape::Words)
+    },
+    Key {
+        path: "claims.phrases",
+        help: "Phrases that support a claim. Alone they complete nothing.",
+        get: |config| Value::List(config.policy.claims.phrases.clone()),
+        set: |config, value| config.policy.claims.phrases = value.list(),
+        ..Key::of(Shape::Words)
+    },
+    Key {
+        path: "claims.boxes",
+        help: "That all other boxes of the backlog are ticked supports a claim.",
+        get: |config| Value::Switch(config.policy.claims.boxes),
+        set: |config, value| config.policy.claims.boxes = value.switch(),
+        ..Key::of(Shape::Switch)
+    },
+    Key {
+        path: "claims.done_claims",
+        help: "Iterations in a row that say done, by a claim or a phrase, which support a claim. 0 is never.",
+        get: |config| Value::Count(config.policy.claims.done_claims),
+        set: |config, value| config.policy.claims.done_claims = value.count(),
+        ..Key::of(Shape::Count(Zero::Number))
+    },
+    Key {
+        path: "claims.test_only",
+        help: "Iterations in a row that change only tests, which support a claim. 0 is never.",
+        get: |config| Value::Count(config.policy.claims.test_only),
+        set: |config, value| config.policy.claims.test_only = value.count(),
+        ..Key::of(Shape::Count(Zero::Number))
+    },
+    Key {
+        path: "claims.without_commit",
+        help: "Iterations in a row without a new commit, which support a claim. 0 is never.",
+        get: |config| Value::Count(config.policy.claims.without_commit),
+        set: |config, value| config.policy.claims.without_commit = value.count(),
+        ..Key::of(Shape::Count(Zero::Number))
     },
     Key {
         path: "health.stuck_after",

@@ -11,6 +11,7 @@ pub mod escalation;
 mod lines;
 mod sentence;
 mod status;
+pub mod support;
 
 pub use claim::{ClaimReader, DEFAULT_PROMISES};
 pub use error::{failure_from, failure_of, signature};

@@ -284,6 +284,7 @@ impl World {
             questions,
             error,
             flags: Vec::new(),
+            phrase: None,
             ended_processes: 0,
         });
     }
@@ -308,6 +309,7 @@ impl World {
             questions: Vec::new(),
             error: Some(Failure { message: text.to_owned(), signature: text.to_owned() }),
             flags: Vec::new(),
+            phrase: None,
             ended_processes: 0,
         });
     }

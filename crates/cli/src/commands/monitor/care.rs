@@ -46,8 +46,8 @@ enum Restart {
 
 /// What a person should know.
 pub(super) fn alert(seen: &LoopHealth) -> Option<String> {
-    if seen.interrupted {
-        return Some("its engine is gone: `wiggum run` goes on, or `wiggum monitor --restart`".to_owned());
+    if seen.died {
+        return Some("its engine died: `wiggum run` goes on, or `wiggum monitor --restart`".to_owned());
     }
     let health = seen.health.as_ref();
     if let Some(health) = health.filter(|health| matches!(health.health.as_str(), "stuck" | "failing")) {
@@ -69,7 +69,7 @@ pub(super) fn care(
     now: Timestamp,
 ) -> Result<Option<String>, Failure> {
     let stuck = seen.health.as_ref().filter(|health| matches!(health.health.as_str(), "stuck" | "failing"));
-    if stuck.is_none() && !(seen.interrupted && restart) {
+    if stuck.is_none() && !(seen.died && restart) {
         return Ok(None);
     }
     let place = loops.dir.loop_dir(record.id);
