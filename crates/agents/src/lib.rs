@@ -97,6 +97,8 @@ pub struct Assignment<'a> {
     /// This very program, for agents that are part of it.
     pub wiggum: &'a Path,
     pub session: Session<'a>,
+    /// The model that the task wants, in place of the agent's own.
+    pub model: Option<&'a str>,
 }
 
 /// Which of the agent's own sessions an assignment is for, where it has such.

@@ -9,5 +9,6 @@ pub(crate) fn cost(usage: &Usage) -> String {
 
 /// Cents, or more of the figure where cents would hide it.
 pub(crate) fn dollars(amount: f64) -> String {
-    if amount != 0.0 && amount.abs() < 1.0 { format!("${amount:.4}") } else { format!("${amount:.2}") }
+    let in_cents = (amount * 100.0 - (amount * 100.0).round()).abs() < 1e-4;
+    if in_cents || amount.abs() >= 1.0 { format!("${amount:.2}") } else { format!("${amount:.4}") }
 }

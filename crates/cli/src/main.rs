@@ -13,6 +13,7 @@ mod failure;
 mod init;
 mod install;
 mod narrate;
+mod plot;
 mod record;
 mod sandbox;
 mod session;

@@ -27,13 +27,23 @@ const SHOWN_LINES: usize = 12;
 const BAR: usize = 24;
 
 /// The journal as JSON lines.
-pub(crate) struct JsonLines;
+#[derive(Default)]
+pub(crate) struct JsonLines {
+    /// Whoever reads them is woken once for all that happened together.
+    lines: String,
+}
 
 impl Observer for JsonLines {
     fn event(&mut self, envelope: &Envelope, _state: &Loop) {
         if let Ok(line) = serde_json::to_string(envelope) {
-            term::print(&(line + "\n"));
+            self.lines.push_str(&line);
+            self.lines.push('\n');
         }
+    }
+
+    fn shown(&mut self) {
+        term::print(&self.lines);
+        self.lines.clear();
     }
 
     fn agent(&mut self, _event: &AgentEvent) {}

@@ -118,6 +118,10 @@ impl Observer for Recorded<'_> {
         self.observer.event(envelope, state);
     }
 
+    fn shown(&mut self) {
+        self.observer.shown();
+    }
+
     fn agent(&mut self, event: &AgentEvent) {
         self.recording.recorder.line(Entry::Shown { event: shown(event) });
         self.observer.agent(event);

@@ -204,7 +204,7 @@ fn what_supports_a_claim_is_shown_and_completes_nothing() {
     let run = sandbox.run(agent, &["--verify", "true", "--max-iterations", "5"]).exits(0);
     assert_eq!(sandbox.worked_on().len(), 4, "neither words nor rows nor another promise complete a task");
     for wanted in [
-        "it says \"all tests passing\"",
+        "it says \"all tests pass\"",
         "done was said 2 times in a row",
         "3 iterations in a row changed only tests",
         "2 iterations in a row led to no commit",

@@ -224,6 +224,9 @@ pub struct Shared {
 pub struct Spending {
     /// Tokens whose cost nobody told.
     pub unpriced: u64,
+    /// Calls that told what they used, and what that was.
+    told: u32,
+    total: Sum,
     /// The dearest call so far, in dollars and in tokens.
     pub largest: Sum,
     /// Shared budgets as of the last look, with what this loop has spent since.
@@ -308,6 +311,8 @@ impl Spending {
     pub(crate) fn charge(&mut self, usage: Usage, priced: bool, at: Timestamp) {
         let sum = Sum::from(usage);
         self.last_call = Some(at);
+        self.told = self.told.saturating_add(1);
+        self.total += sum;
         self.largest = self.largest.largest(sum);
         if !priced {
             self.unpriced = self.unpriced.saturating_add(sum.tokens);
@@ -328,6 +333,12 @@ impl Spending {
         let Gauge { scope, unit, limit, .. } = alert.gauge;
         let told = Alerted { limit, threshold: alert.threshold };
         self.alerted.insert((scope, alert.task.clone(), unit), told);
+    }
+
+    /// What a call has cost on average.
+    pub fn mean(&self) -> Sum {
+        let calls = self.told.max(1);
+        Sum { cost_usd: self.total.cost_usd / f64::from(calls), tokens: self.total.tokens / u64::from(calls) }
     }
 
     /// Was as much of this very limit already said to be gone?

@@ -454,6 +454,9 @@ fn told(Alert { gauge, task, threshold }: Alert) -> Event {
 }
 
 fn start(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Plan {
+    if let Some(reason) = budget::task_exhausted(state, &entry.spec.id) {
+        return record(Event::TaskFailed { task: entry.spec.id.clone(), reason });
+    }
     let agent = match state.agents.pick(&state.policy.agents, &entry.spec, now) {
         Pick::Agent(agent) => agent.to_owned(),
         Pick::Wait { agent, why, until } => {

@@ -719,8 +719,6 @@ impl Loop {
         if entry.failures > entry.max_retries(&self.policy) {
             let reason = format!("{} attempts, the last: {outcome}", entry.failures);
             self.to_fail.push_back((task.clone(), reason));
-        } else if let Some(reason) = budget::task_exhausted(self, task) {
-            self.to_fail.push_back((task.clone(), reason));
         }
     }
 

@@ -62,6 +62,10 @@ fn goal_is_achieved_only_when_everything_is_done_or_skipped() {
         let (reason, _) = world.state.run.ended.clone().unwrap();
         seen.insert(reason.name());
         let counts = world.state.tasks.counts();
+        if reason == EndReason::ExplicitStop {
+            // Somebody may say so at the very end.
+            continue;
+        }
         assert_eq!(
             reason == EndReason::GoalAchieved,
             counts.done + counts.skipped == counts.total,
@@ -74,6 +78,7 @@ fn goal_is_achieved_only_when_everything_is_done_or_skipped() {
         "person_needed",
         "max_iterations",
         "consecutive_errors",
+        "budget_exhausted",
         "no_progress",
         "circuit_breaker_open",
         "explicit_stop",

@@ -21,7 +21,7 @@ use wiggum_core::state::{Loop, Stage};
 use wiggum_core::stream::Stream;
 use wiggum_store::{Holder, Identity, Store};
 use wiggum_workspace::crash;
-use wiggum_workspace::git::{Git, Guardian};
+use wiggum_workspace::git::{Git, Guardian, Known};
 use wiggum_workspace::paths::ProcessLock;
 use wiggum_workspace::process::{self, Ended, Grace, Running, Stop};
 
@@ -31,7 +31,9 @@ use crate::clock::Clock;
 use crate::error::EngineError;
 use crate::health::Heart;
 use crate::journal::Journal;
+use crate::money::{Purse, is_alive};
 use crate::nudge::Nudges;
+use crate::report::Report;
 use crate::requests;
 use crate::sandbox::Sandbox;
 use crate::state_dir::StateDir;
@@ -67,6 +69,8 @@ pub struct Settings {
     /// What agents are kept in.
     pub sandbox: Sandbox,
     pub tap: Option<Arc<dyn Tap>>,
+    /// Where this machine's loops are entered.
+    pub registry: Option<PathBuf>,
     /// This very program.
     pub wiggum: PathBuf,
     pub grace: Grace,
@@ -77,6 +81,8 @@ pub struct Settings {
 pub trait Observer {
     /// Something happened, and is durable.
     fn event(&mut self, envelope: &Envelope, state: &Loop);
+    /// These were all for now.
+    fn shown(&mut self) {}
     fn agent(&mut self, event: &AgentEvent);
     fn check_output(&mut self, text: &str);
     /// The loop has nothing to do until this is over.
@@ -153,6 +159,9 @@ pub struct Engine<'a> {
     /// What must not be stored or shown.
     pub(crate) secrets: Secrets,
     pub(crate) guardian: Option<Guardian>,
+    pub(crate) purse: Purse,
+    /// What git need not be asked again.
+    pub(crate) known: Known,
     /// Something waits in the store; set from the watcher's thread, so that no wake-up is lost
     /// while the channel is full.
     woken: Arc<AtomicBool>,
@@ -253,6 +262,8 @@ impl<'a> Engine<'a> {
             watched,
             secrets,
             guardian: None,
+            purse: Purse::of(&settings),
+            known: Known::default(),
             woken: Arc::new(AtomicBool::new(true)),
             _workspace: workspace,
             skip_after_stop: None,
@@ -291,6 +302,8 @@ impl<'a> Engine<'a> {
         } else if self.status.stale {
             self.write_status_file();
         }
+        // Every call is settled already: that the loop has ended is only good to know.
+        drop(self.enter_registry(false));
         crash::point("run over");
         let epoch = self.journal.epoch();
         let released = self.journal.store.release(self.journal.id, epoch);
@@ -309,6 +322,7 @@ impl<'a> Engine<'a> {
             });
         }
         self.look_at_repository()?;
+        self.enter_registry(true)?;
         let ended = self.sweep()?;
         self.start_run()?;
         self.recover(ended)?;
@@ -628,6 +642,9 @@ impl<'a> Engine<'a> {
         for envelope in envelopes {
             self.observer.event(envelope, &self.journal.state);
         }
+        if !envelopes.is_empty() {
+            self.observer.shown();
+        }
         self.status.stale |= !envelopes.is_empty();
     }
 
@@ -652,11 +669,15 @@ impl<'a> Engine<'a> {
         self.status = StatusFile { stale: false, written: Some(Instant::now()) };
     }
 
+    /// As `status.json`, a courtesy: `wiggum report` makes it again from the journal.
     fn write_report(&self) {
-        let report = status::report(&self.journal.state, self.clock.now());
+        let Ok(report) = Report::read(&self.journal.store, self.journal.id, self.clock.now()) else { return };
+        let dir = self.dir.loop_dir(self.journal.id);
         if let Ok(text) = serde_json::to_string_pretty(&report) {
-            drop(status::write(&self.dir.loop_dir(self.journal.id), "report.json", &text));
+            drop(status::write(&dir, "report.json", &text));
         }
+        drop(status::write(&dir, "report.md", &report.markdown()));
+        drop(status::write(&dir, "report.html", &report.html()));
     }
 
     fn end_processes(&mut self) {
@@ -711,14 +732,6 @@ fn take_over(store: &mut Store, settings: &Settings) -> Result<(LoopId, u64), En
     };
     let me = process::identity();
     let holder = Holder { pid: me.pid, started: me.started, boot: me.boot, host: me.host };
-    let is_alive = |other: &Holder| {
-        process::is_alive(&process::Identity {
-            pid: other.pid,
-            started: other.started.clone(),
-            boot: other.boot.clone(),
-            host: other.host.clone(),
-        })
-    };
     let epoch = store.acquire(record.id, &holder, &is_alive, now)?;
     Ok((record.id, epoch))
 }

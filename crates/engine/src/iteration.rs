@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use wiggum_agents::{Assignment, CommandText, Finished, Problem, Session, StreamParser};
 use wiggum_core::decide::StopWhy;
 use wiggum_core::event::{
-    AgentFacts, Claim, ClaimSource, Event, Evidence, Exit, Failure, Flag, FlagKind, Trouble,
+    AgentFacts, Claim, ClaimSource, Event, Evidence, Exit, Failure, Flag, FlagKind, Trouble, Usage,
 };
 use wiggum_core::ids::{Attempt, Iteration, TaskId};
 use wiggum_core::policy::Millis;
@@ -45,6 +45,9 @@ impl Engine<'_> {
         agent: &str,
         carried: Option<&str>,
     ) -> Result<(), EngineError> {
+        if !self.set_money_aside()? {
+            return Ok(());
+        }
         let prompt = self.build_prompt(task, attempt)?;
         let (base, branch) = match &self.git {
             Some(git) => {
@@ -55,7 +58,7 @@ impl Engine<'_> {
         };
         let carried = self.carry_over(task, carried, base.as_deref())?;
         let session = self.choose_session(agent);
-        let prompt_blob = self.journal.keep(&prompt);
+        let prompt_blob = self.journal.keep_whole(&prompt);
         self.record(Event::IterationStarted {
             iteration,
             task: task.clone(),
@@ -135,11 +138,13 @@ impl Engine<'_> {
         let prompt_file = self.dir.prompt_file(id);
         status::rewrite(&self.dir.loop_dir(id), "prompt.md", prompt)?;
         let agent = self.settings.agent(agent).ok_or_else(|| LaunchProblem::Unknown(agent.to_owned()))?;
+        let model = self.journal.state.task(task).and_then(|entry| entry.spec.model.clone());
         let assignment = Assignment {
             prompt,
             prompt_file: &prompt_file,
             wiggum: &self.settings.wiggum,
             session: session.map_or(Session::Fresh, ChosenSession::session),
+            model: model.as_deref(),
         };
         let invocation = agent.driver.invocation(&assignment);
         let mut launch = Launch::new(command_line(invocation.command)?, &self.settings.workspace);
@@ -147,6 +152,7 @@ impl Engine<'_> {
         launch.env = self.environment(iteration, task, attempt);
         let added = invocation.env.iter().chain(&agent.env);
         launch.env.extend(added.map(|(name, value)| (name.into(), value.into())));
+        launch.env.extend(model.clone().map(|model| ("WIGGUM_MODEL".into(), model.into())));
         launch.env.push((nudge::VARIABLE.into(), self.dir.nudges(id).into()));
         launch.env_remove = agent.withheld().into_iter().map(Into::into).collect();
         launch.marker = Some(("WIGGUM_LOOP_ID".to_owned(), id.to_string()));
@@ -208,18 +214,24 @@ impl Engine<'_> {
             None if stopping == Some(StopWhy::Handoff) => Finished { problem: None, ..finished.clone() },
             None => finished.clone(),
         };
+        let usage = self.usage_of(finished);
+        self.settle(usage)?;
         crash::point("agent ended");
         if !self.agent_stage() {
             return Ok(());
         }
         let flags = self.restore_state()?;
         match stopping {
-            Some(StopWhy::Asked) => self.interrupt_agent("stopped", ended.ended_processes),
+            Some(StopWhy::Asked) => {
+                self.charge_interrupted(usage, finished);
+                self.interrupt_agent("stopped", ended.ended_processes)
+            }
             Some(StopWhy::RunDuration) => {
+                self.charge_interrupted(usage, finished);
                 self.interrupt_agent("the run's time was up", ended.ended_processes)
             }
             Some(StopWhy::AgentTimeout | StopWhy::Unresponsive | StopWhy::Handoff) | None => {
-                self.judge_agent(ended, finished, &prompt, flags)
+                self.judge_agent(ended, finished, usage, &prompt, flags)
             }
         }
     }
@@ -233,11 +245,21 @@ impl Engine<'_> {
         self.interrupt_iteration(reason, ended_processes)
     }
 
+    /// What an agent used until it was stopped is spent, though its iteration does not count.
+    fn charge_interrupted(&mut self, usage: Option<Usage>, finished: &Finished) {
+        let open = self.journal.state.open.as_ref().map(|open| (open.iteration, open.attempt));
+        if let (Some(usage), Some((iteration, attempt))) = (usage, open) {
+            let model = finished.facts.model.clone();
+            self.record(Event::Charged { iteration, attempt, usage, model });
+        }
+    }
+
     /// Records the agent's end with what its final message means.
     fn judge_agent(
         &mut self,
         ended: Ended,
         finished: &Finished,
+        usage: Option<Usage>,
         prompt: &str,
         mut flags: Vec<Flag>,
     ) -> Result<(), EngineError> {
@@ -255,6 +277,9 @@ impl Engine<'_> {
         let failed = finished.problem.is_some() || ended.exit == Exit::TimedOut;
         let error = (failed && questions.is_empty())
             .then(|| describe_failure(ended.exit, finished, ended.duration.into()));
+        if matches!(ended.exit, Exit::Code { .. }) {
+            self.warn_of_unpriced(usage, finished.facts.model.as_deref());
+        }
         let message = self.journal.keep(&finished.message);
         self.record(Event::AgentEnded {
             iteration,
@@ -262,7 +287,7 @@ impl Engine<'_> {
             exit: ended.exit,
             message,
             duration: ended.duration.into(),
-            usage: finished.usage,
+            usage,
             facts: Box::new(AgentFacts {
                 trouble: finished.problem.as_ref().map(|problem| problem.trouble.clone()),
                 ..finished.facts.clone()

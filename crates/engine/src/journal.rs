@@ -57,6 +57,11 @@ impl Journal {
         BlobRef { sha256, bytes: text.len() as u64, excerpt }
     }
 
+    /// As [`Journal::keep`], for what nobody wants to see at a glance.
+    pub(crate) fn keep_whole(&mut self, text: &str) -> BlobRef {
+        BlobRef { excerpt: String::new(), ..self.keep(text) }
+    }
+
     /// A request was turned into events (or refused); it is gone with the next flush.
     pub(crate) fn handled(&mut self, request: RequestId) {
         self.handled.push(request);

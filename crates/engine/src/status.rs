@@ -5,10 +5,9 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use wiggum_core::decide::{decide, why};
+use wiggum_core::decide::decide;
 use wiggum_core::health::Health;
 use wiggum_core::state::{Loop, OpenIteration, Stage};
-use wiggum_core::tasks::TaskState;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Status {
@@ -117,26 +116,6 @@ pub struct IterationStatus {
     pub cost: f64,
 }
 
-/// The final account of a run, tasks and all.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Report {
-    #[serde(flatten)]
-    pub status: Status,
-    pub exit_code: Option<u8>,
-    pub tasks: Vec<TaskReport>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct TaskReport {
-    pub id: String,
-    pub title: String,
-    pub state: String,
-    pub verified: bool,
-    pub attempts: u32,
-    /// Why it is where it is.
-    pub why: String,
-}
-
 /// The status as it is stored beside the journal.
 pub fn projection(state: &Loop, now: Timestamp) -> String {
     serde_json::to_string(&status(state, now)).unwrap_or_default()
@@ -183,23 +162,6 @@ pub fn status(state: &Loop, now: Timestamp) -> Status {
     }
 }
 
-pub fn report(state: &Loop, now: Timestamp) -> Report {
-    let tasks = state
-        .tasks
-        .iter()
-        .map(|entry| TaskReport {
-            id: entry.spec.id.to_string(),
-            title: entry.spec.title.clone(),
-            state: entry.state.name().to_owned(),
-            verified: matches!(entry.state, TaskState::Done { verified: true }),
-            attempts: entry.attempts,
-            why: why(state, &entry.spec.id, now).map(|why| why.to_string()).unwrap_or_default(),
-        })
-        .collect();
-    let exit_code = state.run.ended.as_ref().map(|(reason, _)| reason.exit_code());
-    Report { status: status(state, now), exit_code, tasks }
-}
-
 /// The states a loop can be in.
 fn state_name(state: &Loop) -> &'static str {
     if let Some((reason, _)) = &state.run.ended {
@@ -207,7 +169,7 @@ fn state_name(state: &Loop) -> &'static str {
     }
     match &state.open {
         _ if state.run.number == 0 => "initializing",
-        None if state.paused => "paused",
+        _ if state.paused => "paused",
         None if state.iterations == 0 && state.tasks.counts().total == 0 => "initializing",
         None if is_done(state) => "completing",
         Some(open) if is_last(state, open) => "completing",

@@ -5,7 +5,7 @@ use std::cell::Cell;
 
 use jiff::Timestamp;
 use uuid::Uuid;
-use wiggum_core::budget::{Shared, Sum};
+use wiggum_core::budget::{Budget, Cap, Shared, Strategy, Sum, admits};
 use wiggum_core::ids::LoopId;
 use wiggum_store::registry::{Entry, Registry, Reserved};
 use wiggum_store::{Holder, Identity};
@@ -112,4 +112,71 @@ fn the_dead_give_back_what_they_had_set_aside_but_not_what_they_spent() {
     dead.spent = dollars(0.1);
     registry.note(&dead).unwrap();
     assert_eq!(registry.shared("p").unwrap().project.spent, dollars(0.25));
+}
+
+/// A loop as the registry sees it: between calls, in one that will cost so much, or dead.
+#[derive(Clone, Copy)]
+enum Life {
+    Idle,
+    Calls(f64),
+    Dead,
+}
+
+#[test]
+fn loops_in_any_order_overspend_by_no_more_than_their_calls_under_way() {
+    const LIMIT: f64 = 3.0;
+    const DEAREST: f64 = 0.5;
+    const LOOPS: usize = 5;
+    for (seed, strategy) in
+        (0..60).zip([Strategy::Greedy, Strategy::CriticalPath, Strategy::Conservative].into_iter().cycle())
+    {
+        let (_dir, mut registry) = open();
+        let budget = Budget {
+            project: Cap { max_cost: Some(LIMIT), max_tokens: None },
+            strategy,
+            ..Budget::default()
+        };
+        let mut random = seed * 2 + 1_u64;
+        let mut below = |bound: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % bound
+        };
+        let mut lives = [Life::Idle; LOOPS];
+        let (mut settled, mut refused) = (0.0, 0);
+        while refused < 40 {
+            let at = usize::try_from(below(LOOPS as u64)).unwrap();
+            let entry = entry(at as u128 + 1, "p");
+            let alive = |holder: &Holder| !matches!(lives[holder.pid as usize - 1], Life::Dead);
+            lives[at] = match lives[at] {
+                Life::Calls(_) if below(8) == 0 => Life::Dead,
+                Life::Calls(cost) => {
+                    registry.settle(entry.id, dollars(cost), entry.seen_at).unwrap();
+                    settled += cost;
+                    Life::Idle
+                }
+                Life::Dead if below(2) == 0 => Life::Dead,
+                Life::Dead | Life::Idle => {
+                    let admits = |shared: &Shared| admits(&budget, dollars(DEAREST), shared);
+                    match registry.reserve(&entry, dollars(DEAREST), &alive, &admits).unwrap() {
+                        Reserved::Granted(shared) => {
+                            assert!(settled < LIMIT, "seed {seed}: granted after {settled}");
+                            assert!((shared.project.spent.cost_usd - settled).abs() < 1e-9, "seed {seed}");
+                            Life::Calls((below(50) + 1) as f64 / 100.0)
+                        }
+                        Reserved::Refused(_) => {
+                            refused += 1;
+                            Life::Idle
+                        }
+                    }
+                }
+            };
+        }
+        let most = match strategy {
+            Strategy::Greedy => LIMIT + LOOPS as f64 * DEAREST,
+            Strategy::CriticalPath => LIMIT + DEAREST,
+            Strategy::Conservative => LIMIT,
+        };
+        assert!(settled <= most + 1e-9, "seed {seed}: {settled} with {strategy:?}");
+        assert!(settled > LIMIT - DEAREST - 1e-9, "seed {seed}: {settled} with {strategy:?}");
+    }
 }

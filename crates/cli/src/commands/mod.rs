@@ -2,6 +2,8 @@
 
 mod agents;
 mod backlog;
+mod calls;
+mod cost;
 mod demo;
 pub(crate) mod describe;
 mod dispatch;
@@ -15,6 +17,7 @@ mod loops;
 mod monitor;
 mod reference;
 mod replay;
+mod report;
 mod requests;
 mod run;
 mod session;
@@ -32,6 +35,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde::Serialize;
+use wiggum_store::Registry;
 
 use crate::api;
 use crate::args::{Cli, Command, ConfigCommand};
@@ -61,6 +65,8 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Graph(args) => graph::graph(&args),
         Command::Agents(args) => agents::agents(&args),
         Command::Tokens(args) => tokens::tokens(&args),
+        Command::Report(args) => report::report(&args),
+        Command::Cost(args) => cost::cost(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Config(ConfigCommand::Show(args)) => setup::config_show(&args),
         Command::Task(command) => task::task(&command),
@@ -100,6 +106,11 @@ pub(crate) fn surroundings() -> Result<Surroundings, Failure> {
 }
 
 impl Surroundings {
+    /// Where the loops of this machine are entered.
+    pub(crate) fn registry(&self) -> Option<PathBuf> {
+        Some(config::data_dir(&self.env)?.join(Registry::FILE))
+    }
+
     pub(crate) fn sources<'a>(&'a self, flags: &'a Flags) -> Sources<'a> {
         Sources { workspace: &self.workspace, user_file: config::user_file(&self.env), env: &self.env, flags }
     }

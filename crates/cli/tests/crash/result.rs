@@ -6,6 +6,7 @@ use std::fs;
 use serde_json::Value;
 use wiggum_core::checker;
 use wiggum_core::event::{Envelope, Event};
+use wiggum_store::Registry;
 
 use crate::project::Project;
 
@@ -31,6 +32,7 @@ impl Final {
         assert!(violations.is_empty(), "the journal breaks its invariants: {violations:?}");
         assert_nothing_left(project);
         let state = project.state();
+        assert_all_paid_for(project, state.usage.cost_usd);
         Self {
             backlog: fs::read_to_string(project.root.join("prd.json")).unwrap(),
             commits: commits(project),
@@ -210,6 +212,7 @@ fn kind(event: &Event) -> Kind {
         | Event::UserChangesSetAside { .. }
         | Event::UserChangesPutBack { .. }
         | Event::BacklogBroken { .. }
+        | Event::BudgetAlert { .. }
         | Event::RunEnded { .. } => Kind::Outside,
         Event::Interrupted { .. } => Kind::Interruption,
         Event::RunResumed { .. } => Kind::Resumption,
@@ -221,8 +224,18 @@ fn kind(event: &Event) -> Kind {
         | Event::HealthChanged { .. }
         | Event::WorkKept { .. }
         | Event::WorkspaceReset { .. }
+        | Event::BudgetAsked { .. }
+        | Event::Charged { .. }
         | Event::Noticed { .. } => Kind::Bookkeeping,
     }
+}
+
+/// What loops share knows of every call that the journal knows of, and of no call under way.
+fn assert_all_paid_for(project: &Project, cost: f64) {
+    let registry = Registry::open_existing(&project.outside(".local/share/wiggum/registry.db")).unwrap();
+    let all = registry.expect("the loop is entered").shared("").unwrap().organisation;
+    assert!(all.spent.cost_usd >= cost - 1e-9, "{} spent, but {all:?} known", cost);
+    assert_eq!(all.in_flight, 0, "{all:?}");
 }
 
 fn text_of(event: &Event) -> String {

@@ -20,8 +20,8 @@ use crate::args::MonitorArgs;
 use crate::commands::describe::one_line;
 use crate::commands::health::{self, LoopHealth, health_word, state_words};
 use crate::commands::loops::{self, Loops};
-use crate::commands::print_json;
 use crate::commands::watch::{Happened, Watch};
+use crate::commands::{print_json, surroundings};
 use crate::failure::Failure;
 use crate::narrate::elapsed;
 use crate::term::{self, Reader, Style};
@@ -138,18 +138,10 @@ fn stores(args: &MonitorArgs) -> Result<Vec<(StateDir, bool)>, Failure> {
 
 /// What this machine knows of, as far as it is still there.
 fn registered() -> Result<Vec<PathBuf>, Failure> {
-    let Some(file) = registry_file() else { return Ok(Vec::new()) };
+    let Some(file) = surroundings()?.registry() else { return Ok(Vec::new()) };
     let Some(registry) = Registry::open_existing(&file)? else { return Ok(Vec::new()) };
     let dirs = registry.entries()?.into_iter().filter_map(|entry| Some(entry.state_dir.parent()?.to_owned()));
     Ok(dirs.collect())
-}
-
-/// The XDG specification says that a relative path in that variable is to be ignored.
-fn registry_file() -> Option<PathBuf> {
-    let xdg = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = || std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
-    let data = xdg.or_else(|| Some(home()?.join(".local/share")))?;
-    Some(data.join("wiggum").join(Registry::FILE))
 }
 
 fn show_once(view: &View, json: bool) -> Result<ExitCode, Failure> {
