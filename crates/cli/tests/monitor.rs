@@ -80,6 +80,16 @@ fn a_run_that_a_person_interrupted_is_left_to_that_person() {
 }
 
 #[test]
+fn loops_of_the_machine_are_known_from_everywhere() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.run(WORKER, &["--verify", "true"]).exits(0);
+    let rows = look(&sandbox, &[]);
+    assert_eq!((rows.len(), rows[0]["repository"].as_str()), (1, sandbox.root.to_str()));
+    // Named as well, it is still one.
+    assert_eq!(look(&sandbox, &[&store(&sandbox)]).len(), 1);
+}
+
+#[test]
 fn several_monitors_at_once_start_one_engine() {
     let sandbox = killed(&format!("{HANGS_ONCE}\n{WORKER}"));
     let store = store(&sandbox);

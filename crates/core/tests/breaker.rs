@@ -1,7 +1,5 @@
 //! The circuit breaker over iterations, tasks and runs, in virtual time.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail here")]
-
 #[expect(dead_code, reason = "each test file uses its part of this")]
 mod support;
 

@@ -22,11 +22,13 @@ fn trip(state: &mut Loop, reason: EndReason) {
         EndReason::MaxIterations => state.run.iterations = 999,
         EndReason::MaxDuration => state.policy.limits.duration = Some(Millis(0)),
         EndReason::NoProgress => state.run.without_progress = 9,
+        EndReason::BudgetExhausted => {
+            state.policy.budget.own.max_tokens = Some(1);
+            state.usage.input_tokens = 2;
+            state.run.usage.input_tokens = 2;
+        }
         // Not held by counters.
-        EndReason::BudgetExhausted
-        | EndReason::GoalAchieved
-        | EndReason::PersonNeeded
-        | EndReason::ExplicitStop => {}
+        EndReason::GoalAchieved | EndReason::PersonNeeded | EndReason::ExplicitStop => {}
     }
 }
 
@@ -36,7 +38,6 @@ fn the_first_in_the_table_is_the_reason() {
         .iter()
         .map(|ending| ending.reason)
         .take_while(|reason| *reason != EndReason::GoalAchieved)
-        .filter(|reason| *reason != EndReason::BudgetExhausted)
         .collect();
     let mut world = World::new(1, Mood::Idle);
     world.start(&["a"]);

@@ -11,6 +11,7 @@ use wiggum_core::decide::Plan;
 use wiggum_core::event::Trouble;
 use wiggum_core::health::{self, Novelty, Pulse, Sample};
 use wiggum_core::state::add_millis;
+use wiggum_workspace::crash;
 use wiggum_workspace::process::Stop;
 
 use crate::engine::{Engine, RunningAgent};
@@ -82,6 +83,7 @@ impl Engine<'_> {
 
     /// Only when a moment has come at which it matters: nothing here is done again and again.
     pub(crate) fn feel_pulse(&mut self) {
+        crash::point("before pulse");
         let files = self.files_stamp();
         let now = self.clock.now();
         if let Some(agent) = &mut self.agent {
@@ -122,6 +124,7 @@ impl Engine<'_> {
         if let Some(agent) = self.agent.as_mut().filter(|agent| agent.given_up.is_none()) {
             agent.given_up = Some(trouble);
             agent.process.stop(Stop::Asked, grace);
+            crash::point("agent given up");
         }
     }
 }
