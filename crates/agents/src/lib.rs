@@ -150,6 +150,11 @@ pub enum AgentEvent {
     },
     /// All tokens used so far.
     Usage(Usage),
+    /// How much of its context the last request took, and how much there is, if it tells.
+    Context {
+        used: u64,
+        window: Option<u64>,
+    },
     /// Its session, as soon as it is known.
     Session(String),
     /// It comes near to the account's allowance, or has met it.

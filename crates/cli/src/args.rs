@@ -1,9 +1,11 @@
 //! The command line: what can be said, with help that teaches.
 
+mod checkpoint;
 mod dispatch;
 
 use std::path::PathBuf;
 
+pub(crate) use checkpoint::{CheckpointCommand, RestoreArgs, WhichCheckpoint};
 pub(crate) use dispatch::{DispatchCommand, DispatchSend, DispatchStart};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -70,6 +72,11 @@ pub(crate) enum Command {
     /// Say something to the agent at work; what cannot reach it is guidance for its next attempt
     #[command(after_help = "Example:\n  wiggum nudge \"the tests are slow: run only those of this crate\"")]
     Nudge(NudgeArgs),
+    /// Let the agent at work wrap up, and another go on from there with a fresh context
+    Handoff(LoopArgs),
+    /// The hashed summaries of a loop: make one, look at them, prove them, go back to one
+    #[command(subcommand)]
+    Checkpoint(CheckpointCommand),
     /// The questions that wait for a person
     Inbox(InboxArgs),
     /// Answer a question of the inbox

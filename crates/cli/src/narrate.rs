@@ -206,6 +206,13 @@ impl Narrator {
                 let text = format!("the agent cannot work: {}", trouble.with(&first_lines(message, 1)));
                 self.line(&format!("  {} {text}", style.yellow("·")));
             }
+            Verdict::HandedOver { trigger } => {
+                self.line(&format!(
+                    "  {} handed over: {}",
+                    style.yellow("⇢"),
+                    harmless(&trigger.to_string())
+                ));
+            }
             Verdict::Asked => {}
         }
     }
@@ -418,6 +425,16 @@ impl Observer for Narrator {
             Event::StatusSet { task, status, by } => {
                 self.line(&format!("  · {task} set to {} by {}", status.name(), harmless(by)));
             }
+            Event::HandoffStarted { asked: true, trigger, .. } => {
+                let text = format!("  ⇢ asked to wrap up: {}", harmless(&trigger.to_string()));
+                self.line(&self.style.cyan(&text));
+            }
+            Event::RestoreStarted { .. } | Event::Restored { .. } => {
+                self.line(&self.style.yellow(&format!("  ↶ {}", harmless(&describe(&envelope.event)))));
+            }
+            Event::Checkpointed { by, .. } if !by.is_empty() => {
+                self.line(&self.style.dim(&format!("  · {}", harmless(&describe(&envelope.event)))));
+            }
             Event::Nudged { .. } => {
                 let text = format!("  » {}", harmless(&describe(&envelope.event)));
                 self.line(&self.style.cyan(&text));
@@ -476,7 +493,9 @@ impl Observer for Narrator {
             Event::BudgetAlert { .. } => {
                 self.line(&self.style.yellow(&format!("  $ {}", describe(&envelope.event))));
             }
-            Event::LoopCreated { .. }
+            Event::HandoffStarted { asked: false, .. }
+            | Event::Checkpointed { .. }
+            | Event::LoopCreated { .. }
             | Event::BacklogRead { .. }
             | Event::BudgetAsked { .. }
             | Event::Charged { .. }
@@ -507,6 +526,7 @@ impl Observer for Narrator {
             }
             AgentEvent::ToolResult { is_error: false, .. }
             | AgentEvent::Usage(_)
+            | AgentEvent::Context { .. }
             | AgentEvent::Session(_) => {}
         }
     }

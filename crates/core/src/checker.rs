@@ -94,6 +94,24 @@ fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<String> {
             let fits = open.is_some_and(|open| open.iteration == *iteration && open.attempt == *attempt);
             (!fits).then(|| format!("iteration {iteration} is not under way"))
         }
+        Event::HandoffStarted { iteration, attempt, .. } => check_handoff(before, *iteration, *attempt),
+        Event::Checkpointed { previous, checkpoint, .. } => {
+            let last = before.checkpoints.last.as_ref().map(|last| &last.sha256);
+            if previous.as_ref() != last {
+                return Some("a checkpoint is not chained to the one before it".to_owned());
+            }
+            checkpoint.sha256.is_empty().then(|| "a checkpoint without a text".to_owned())
+        }
+        Event::RestoreStarted { to_seq, .. } => {
+            if before.open.is_some() || before.restoring.is_some() {
+                return Some("a restore in the middle of something else".to_owned());
+            }
+            (*to_seq > before.seq).then(|| "a restore of what has not happened".to_owned())
+        }
+        Event::Restored { id } => {
+            let begun = before.restoring.as_ref().is_some_and(|restoring| restoring.checkpoint == *id);
+            (!begun).then(|| "a restore that was not begun".to_owned())
+        }
         Event::Nudged { iteration, attempt, .. } => check_fence(before, *iteration, *attempt, Stage::Agent),
         Event::HealthChanged { iteration, attempt, health, .. } => {
             check_fence(before, *iteration, *attempt, Stage::Agent).or_else(|| check_health(before, *health))
@@ -136,6 +154,13 @@ fn check_start(before: &Loop, iteration: Iteration, task: &TaskId, attempt: Atte
     }
     if let Some((unkept, _)) = &before.unkept {
         return Some(format!("the unfinished work of {unkept} was not kept"));
+    }
+    if before.restoring.is_some() {
+        return Some("an iteration starts in the middle of a restore".to_owned());
+    }
+    // Loops of before there were checkpoints have none.
+    if before.checkpoints.due && before.checkpoints.last.is_some() {
+        return Some(format!("iteration {} has no checkpoint", before.iterations));
     }
     if before.paused || before.run.stop_requested.is_some() {
         return Some("an iteration starts although the loop should not".to_owned());
@@ -198,6 +223,16 @@ fn check_health(before: &Loop, health: Health) -> Option<String> {
     })
 }
 
+/// The agent at work hands over, or the iteration that has just ended did.
+fn check_handoff(before: &Loop, iteration: Iteration, attempt: Attempt) -> Option<String> {
+    if before.open.is_some() {
+        return check_fence(before, iteration, attempt, Stage::Agent);
+    }
+    let due = before.handoffs.due.as_ref();
+    let fits = due.is_some_and(|(of, number, _)| (*of, *number) == (iteration, attempt));
+    (!fits).then(|| format!("iteration {iteration} has nothing to hand over"))
+}
+
 fn check_fence(before: &Loop, iteration: Iteration, attempt: Attempt, stage: Stage) -> Option<String> {
     let Some(open) = &before.open else { return Some(format!("no iteration {iteration} under way")) };
     if (open.iteration, open.attempt) != (iteration, attempt) {
@@ -212,6 +247,11 @@ fn check_verdict(before: &Loop, verdict: &Verdict) -> Option<String> {
         && open.trouble.as_ref() != Some(trouble)
     {
         return Some("an agent is called unavailable that did not say so".to_owned());
+    }
+    if let Verdict::HandedOver { trigger } = verdict
+        && open.handoff.as_ref().is_none_or(|handoff| handoff.trigger != *trigger)
+    {
+        return Some("handed over although nothing called for it".to_owned());
     }
     let Verdict::Accepted { verified } = verdict else { return None };
     if before.git && !open.tree_taken {

@@ -86,6 +86,8 @@ pub enum Action {
     PutBackUserChanges {
         commit: String,
     },
+    /// Sum up the loop, at the end of an iteration.
+    Checkpoint,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,12 +96,12 @@ pub enum StopWhy {
     AgentTimeout,
     /// It shows no sign of life: a failed attempt.
     Unresponsive,
-    /// The next attempt is to go on with its work: no error.
-    Handoff,
     /// The run's time is up: an interruption.
     RunDuration,
     /// Somebody asked: an interruption.
     Asked,
+    /// It should hand over: not a failure.
+    Handoff,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -312,10 +314,16 @@ fn watch_agent(state: &Loop, open: &OpenIteration, now: Timestamp) -> Plan {
     let agent_limit = own_limit.or(agents_limit.or(state.policy.limits.agent_timeout).map(|limit| limit.0));
     let agent_deadline = agent_limit.map(|limit| add_millis(open.started_at, limit));
     let run_deadline = run_deadline(state, now);
+    let handoff_deadline = open.handoff.as_ref().map(|handoff| {
+        let grace = if handoff.asked { state.policy.handoff.grace.0 } else { 0 };
+        add_millis(handoff.since, grace)
+    });
     let why = if state.run.stop_requested.is_some() {
         Some(StopWhy::Asked)
     } else if run_deadline.is_some_and(|at| at <= now) {
         Some(StopWhy::RunDuration)
+    } else if handoff_deadline.is_some_and(|at| at <= now) {
+        Some(StopWhy::Handoff)
     } else if agent_deadline.is_some_and(|at| at <= now) {
         Some(StopWhy::AgentTimeout)
     } else {
@@ -323,7 +331,11 @@ fn watch_agent(state: &Loop, open: &OpenIteration, now: Timestamp) -> Plan {
     };
     Plan {
         actions: why.map(|why| Action::StopAgent { iteration, why }).into_iter().collect(),
-        wake_at: [run_deadline, agent_deadline].into_iter().flatten().filter(|at| *at > now).min(),
+        wake_at: [run_deadline, agent_deadline, handoff_deadline]
+            .into_iter()
+            .flatten()
+            .filter(|at| *at > now)
+            .min(),
         waiting: Some(Waiting::Agent { task: open.task.clone() }),
     }
 }
@@ -371,6 +383,12 @@ fn tidy(state: &Loop) -> Option<Plan> {
     }
     if let Some((task, question)) = state.to_ask.front() {
         return Some(raise(state, task.clone(), question.clone()));
+    }
+    if let Some((iteration, attempt, trigger)) = state.handoffs.due.clone() {
+        return Some(record(Event::HandoffStarted { iteration, attempt, trigger, asked: false }));
+    }
+    if state.checkpoints.due {
+        return Some(one(Action::Checkpoint));
     }
     if state.backlog_broken.is_none()
         && let Some(task) = state.status_due.first()

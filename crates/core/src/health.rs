@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::decide::{Action, Plan, StopWhy};
 use crate::event::{Answer, Event, Question, QuestionKind};
+use crate::handoff::Trigger;
 use crate::ids::{QuestionId, TaskId};
 use crate::policy::Millis;
 use crate::state::{Loop, OpenIteration, Stage, add_millis, millis_between};
@@ -342,8 +343,12 @@ fn take(state: &Loop, open: &OpenIteration, pulse: &Pulse, step: Step, now: Time
         }
         Step::HandOff => {
             let detail = format!("handed off after {quiet} without a sign of life");
+            let by = if open.vitals.is_told() { "a person" } else { NUDGER };
+            let trigger = Trigger::Requested { by: by.to_owned() };
+            let handoff = Event::HandoffStarted { iteration, attempt: open.attempt, trigger, asked: false };
             vec![
                 changed(open, Health::Terminated, pulse, detail),
+                Action::Record(Box::new(handoff)),
                 Action::StopAgent { iteration, why: StopWhy::Handoff },
             ]
         }

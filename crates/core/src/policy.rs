@@ -51,6 +51,7 @@ pub struct Policy {
     /// What models cost whose agents do not say it, by the model's name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, Prices>,
+    pub handoff: crate::handoff::Policy,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

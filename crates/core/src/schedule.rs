@@ -104,6 +104,14 @@ impl ReadyQueue {
         best.map(|(_, _, slot)| slot)
     }
 
+    /// All slots, phase by phase; what was attempted lately comes last.
+    pub fn slots(&self) -> impl Iterator<Item = usize> {
+        self.phases
+            .values()
+            .flat_map(|phase| phase.still.iter().chain(&phase.rising))
+            .map(|(_, _, slot)| *slot)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.phases.is_empty()
     }

@@ -11,22 +11,34 @@ use jiff::Timestamp;
 use crate::agents::Agents;
 use crate::breaker::{self, Breaker};
 use crate::budget::{self, Alert, Gauge, Spending, Strategy, Sum};
+use crate::checkpoint::{Checkpoints, Ended, Phase};
 use crate::event::{
     Answer, Claim, EndReason, Envelope, Event, Evidence, Exit, Failure, Flag, Question, QuestionKind,
     Trouble, Usage, Verdict,
 };
 use crate::forecast::{History, forecast};
+use crate::handoff::{Handoffs, Handover, Trigger};
 use crate::health::{self, Health, Vitals};
 use crate::ids::{Attempt, Epoch, Iteration, LoopId, QuestionId, Seq, TaskId};
-use crate::policy::Policy;
+use crate::memory::Memory;
+use crate::policy::{Millis, Policy};
 use crate::question::{Meaning, failed_question, flagged, meaning, repeated_error};
+use crate::restore::Restoring;
+use crate::signal::notes::Notes;
 use crate::signal::support::Rows;
 use crate::task::{FileStatus, Task};
 use crate::tasks::{AttemptMemory, TaskEntry, TaskState, Tasks};
+use crate::text::head;
 use crate::weaken::is_test_path;
 
 /// How many ended iterations the status shows.
 const RECENT_ITERATIONS: usize = 20;
+
+/// How many changed paths are remembered of an attempt.
+const REMEMBERED_PATHS: usize = 20;
+
+/// How much of an attempt's message is remembered.
+const REMEMBERED_WORDS: usize = 600;
 
 #[derive(Clone, Debug, Default)]
 pub struct Loop {
@@ -69,6 +81,11 @@ pub struct Loop {
     pub last_at: Option<Timestamp>,
     /// Tasks whose status in the file is not what it should be.
     pub status_due: BTreeSet<TaskId>,
+    pub checkpoints: Checkpoints,
+    pub handoffs: Handoffs,
+    pub memory: Memory,
+    /// A restore was begun and has to be completed before anything else.
+    pub restoring: Option<Restoring>,
 }
 
 /// Counters of the run under way; a new run starts with fresh ones.
@@ -136,6 +153,13 @@ pub struct OpenIteration {
     pub vitals: Vitals,
     /// A phrase of its message that supports a claim.
     pub phrase: Option<String>,
+    pub tool_calls: u32,
+    pub agent_duration: Millis,
+    pub notes: Notes,
+    /// The agent should come to an end so that another can go on.
+    pub handoff: Option<Handover>,
+    /// The iteration before it handed over.
+    pub after_handoff: Option<Trigger>,
 }
 
 impl OpenIteration {
@@ -161,6 +185,8 @@ pub enum Stage {
 
 #[derive(Clone, Debug)]
 pub struct Inspection {
+    /// The first paths that differ.
+    pub changed: Vec<String>,
     pub changed_total: u32,
     /// Tests were changed, and nothing else.
     pub only_tests: bool,
@@ -192,8 +218,8 @@ impl Loop {
     pub fn apply(&mut self, envelope: &Envelope) {
         let at = envelope.at;
         self.seq = envelope.seq;
+        self.count_time(at, envelope);
         self.epoch = envelope.epoch;
-        self.count_time(at, &envelope.event);
         match &envelope.event {
             Event::LoopCreated { loop_id, name, repository, backlog } => {
                 self.id = Some(*loop_id);
@@ -236,6 +262,7 @@ impl Loop {
                 carried,
                 ..
             } => {
+                let after_handoff = self.handoffs.pending.take();
                 self.start_iteration(OpenIteration {
                     iteration: *iteration,
                     task: task.clone(),
@@ -261,17 +288,37 @@ impl Loop {
                     usage: None,
                     vitals: Vitals::new(at),
                     phrase: None,
+                    tool_calls: 0,
+                    agent_duration: Millis(0),
+                    notes: Notes::default(),
+                    handoff: None,
+                    after_handoff,
                 });
             }
             Event::Charged { usage, model, .. } => self.charge(*usage, model.as_deref(), at),
             Event::AgentEnded {
-                message, usage, claim, phrase, questions, error, exit, flags, facts, ..
+                message,
+                usage,
+                claim,
+                phrase,
+                questions,
+                error,
+                exit,
+                flags,
+                facts,
+                notes,
+                duration,
+                ..
             } => {
                 self.close_question_of_agent();
                 if let Some(usage) = usage {
                     self.charge(*usage, facts.model.as_deref(), at);
                 }
                 if let Some(open) = &mut self.open {
+                    self.handoffs.note_window(&open.agent, facts.context);
+                    open.tool_calls = facts.tool_calls;
+                    open.agent_duration = *duration;
+                    open.notes.clone_from(notes);
                     open.stage = Stage::Judging;
                     open.message.clone_from(&message.excerpt);
                     open.usage = *usage;
@@ -314,6 +361,7 @@ impl Loop {
             Event::WorkInspected { changed, changed_total, digest, flags, .. } => {
                 if let Some(open) = &mut self.open {
                     open.inspection = Some(Inspection {
+                        changed: changed.iter().take(REMEMBERED_PATHS).cloned().collect(),
                         changed_total: *changed_total,
                         digest: digest.clone(),
                         only_tests: !changed.is_empty() && changed.iter().all(|path| is_test_path(path)),
@@ -322,7 +370,8 @@ impl Loop {
                 }
             }
             Event::Judged { verdict, .. } => self.judge(verdict, at),
-            Event::WorkKept { task, commit, .. } => {
+            Event::WorkKept { task, commit, reference, .. } => {
+                self.checkpoints.kept(task, commit, reference);
                 if let Some(slot) = self.tasks.slot(task) {
                     self.tasks.entries[slot].kept = Some(commit.clone());
                 }
@@ -333,7 +382,8 @@ impl Loop {
                 self.workspace = Workspace::Clean;
                 self.unkept = None;
             }
-            Event::TaskCompleted { task, verified, attempt, .. } => {
+            Event::TaskCompleted { task, verified, attempt, commit, .. } => {
+                self.checkpoints.committed(commit.as_ref());
                 self.complete(task, *attempt, *verified, at);
             }
             Event::CommitRefused { output, .. } => self.refuse_commit(&output.excerpt, at),
@@ -375,6 +425,26 @@ impl Loop {
             Event::HealthChanged { health, last_beat, detail, .. } => {
                 self.change_health(*health, *last_beat, detail, at);
             }
+            Event::HandoffStarted { iteration, trigger, asked, .. } => {
+                self.start_handoff(*iteration, trigger, *asked, at);
+            }
+            Event::Checkpointed { task, id, checkpoint, by, .. } => {
+                self.checkpoints.checkpointed(*id, &checkpoint.sha256, by);
+                let of_iteration = task.as_ref().filter(|_| by.is_empty());
+                if let Some(slot) = of_iteration.and_then(|task| self.tasks.slot(task)) {
+                    self.tasks.entries[slot].checkpoint = Some(checkpoint.sha256.clone());
+                }
+            }
+            Event::RestoreStarted { id, commit, branch, reference, tasks, .. } => {
+                self.restoring = Some(Restoring {
+                    checkpoint: *id,
+                    commit: commit.clone(),
+                    branch: branch.clone(),
+                    reference: reference.clone(),
+                    tasks: tasks.clone(),
+                });
+            }
+            Event::Restored { .. } => self.finish_restore(at),
             Event::Paused { .. } => self.paused = true,
             Event::Resumed { .. } => {
                 self.paused = false;
@@ -401,8 +471,10 @@ impl Loop {
         self.tasks.get(id)
     }
 
-    fn count_time(&mut self, at: Timestamp, event: &Event) {
-        if self.run.active && !matches!(event, Event::RunResumed { .. } | Event::RunStarted { .. }) {
+    /// Between two engines nobody works.
+    fn count_time(&mut self, at: Timestamp, envelope: &Envelope) {
+        let starts = matches!(envelope.event, Event::RunResumed { .. } | Event::RunStarted { .. });
+        if self.run.active && !starts && self.epoch == envelope.epoch {
             self.run.active_ms += self.last_at.map_or(0, |last| millis_between(last, at));
         }
         self.last_at = Some(self.last_at.map_or(at, |last| last.max(at)));
@@ -453,9 +525,23 @@ impl Loop {
         }
     }
 
+    /// While its agent works, or because of how it ended.
+    fn start_handoff(&mut self, iteration: Iteration, trigger: &Trigger, asked: bool, at: Timestamp) {
+        self.handoffs.due = None;
+        match self.open.as_mut().filter(|open| open.iteration == iteration) {
+            Some(open) => open.handoff = Some(Handover { trigger: trigger.clone(), since: at, asked }),
+            None => {
+                self.handoffs.pending = Some(trigger.clone());
+                self.checkpoints.handed_over(iteration, trigger);
+                self.agents.forget_sessions();
+            }
+        }
+    }
+
     fn start_iteration(&mut self, open: OpenIteration) {
         let beyond = budget::is_beyond(self);
         self.spending.begin_call(open.started_at, self.policy.limits.calls_per_hour, beyond);
+        self.checkpoints.iteration_started(open.base.as_ref(), open.branch.as_ref());
         self.iterations = open.iteration;
         self.run.iterations += 1;
         self.breaker.probe();
@@ -508,7 +594,7 @@ impl Loop {
             }
             return;
         }
-        let Some(open) = self.open.take() else { return };
+        let Some(mut open) = self.open.take() else { return };
         let changed = open.inspection.as_ref().is_some_and(|seen| seen.changed_total > 0);
         if changed && self.git {
             self.unkept = Some((open.task.clone(), open.iteration));
@@ -517,6 +603,10 @@ impl Loop {
             self.note_unavailable(&open, trouble, message, at);
             return;
         }
+        if matches!(verdict, Verdict::HandedOver { .. }) {
+            // The next one starts with a fresh context.
+            open.session = None;
+        }
         self.agents.worked(&open.agent, open.session.as_ref());
         if open.vitals.health != Health::Terminated {
             self.run.terminations = 0;
@@ -524,22 +614,25 @@ impl Loop {
         let progress = self.count_progress(&open);
         self.note_in_breaker(&open, verdict, progress, at);
         self.remember_ended(&open, verdict_name(verdict), at);
+        self.close(&open, phase_after(verdict), verdict_name(verdict), at);
         let entry_limit = self.policy.limits.stuck_threshold;
         let Some(slot) = self.tasks.slot(&open.task) else { return };
-        self.tasks.note_attempt(slot, at, !matches!(verdict, Verdict::Asked | Verdict::Held { .. }));
+        let no_failure =
+            matches!(verdict, Verdict::Asked | Verdict::Held { .. } | Verdict::HandedOver { .. });
+        self.tasks.note_attempt(slot, at, !no_failure);
         let entry = &mut self.tasks.entries[slot];
         entry.attempts = open.attempt;
         if !changed {
             entry.kept = None;
         }
-        entry.remember(AttemptMemory {
-            attempt: open.attempt,
-            outcome: verdict_name(verdict).to_owned(),
-            feedback: feedback(verdict, &open),
-        });
+        entry.remember(remembered(&open, verdict_name(verdict), feedback(verdict, &open)));
         let stuck = match verdict {
             Verdict::Errored { failure } => entry.count_error(&failure.signature, entry_limit),
-            Verdict::Refuted { .. } | Verdict::Unclaimed | Verdict::Asked | Verdict::Held { .. } => {
+            Verdict::Refuted { .. }
+            | Verdict::Unclaimed
+            | Verdict::Asked
+            | Verdict::Held { .. }
+            | Verdict::HandedOver { .. } => {
                 entry.error_streak = None;
                 false
             }
@@ -573,6 +666,7 @@ impl Loop {
             }
             Verdict::Refuted { .. }
             | Verdict::Unclaimed
+            | Verdict::HandedOver { .. }
             | Verdict::Accepted { .. }
             | Verdict::Unavailable { .. } => {
                 self.run.consecutive_errors = 0;
@@ -586,6 +680,25 @@ impl Loop {
         self.rows.with(says_done, open.inspection.as_ref().is_some_and(|seen| seen.only_tests))
     }
 
+    /// What every ended iteration leaves behind: a checkpoint to be made, what was learnt, and
+    /// whether work is handed over.
+    fn close(&mut self, open: &OpenIteration, phase: Phase, outcome: &str, at: Timestamp) {
+        self.checkpoints.ended(Ended::of(open, phase, outcome, at));
+        self.memory.remember(open.iteration, &open.task, &open.notes.learnt);
+        let handoff = open.handoff.as_ref().filter(|_| phase == Phase::Handoff);
+        self.handoffs.pending = handoff.map(|handoff| handoff.trigger.clone());
+        let trigger = match open.error {
+            Some(_) if open.handoff.is_none() => {
+                self.handoffs.errored(&self.policy.handoff, open.exit == Some(Exit::TimedOut))
+            }
+            Some(_) | None => {
+                self.handoffs.worked();
+                None
+            }
+        };
+        self.handoffs.due = trigger.map(|trigger| (open.iteration, open.attempt, trigger));
+    }
+
     /// As if it had not been started, but for its work and for what is known of the agent now.
     fn note_unavailable(&mut self, open: &OpenIteration, trouble: &Trouble, message: &str, at: Timestamp) {
         self.breaker.lose_probe();
@@ -593,6 +706,7 @@ impl Loop {
         self.agents.note_trouble(&self.policy.agents, &open.agent, iteration, trouble, message, at);
         self.run.iterations = self.run.iterations.saturating_sub(1);
         self.remember_ended(open, "agent unavailable", at);
+        self.handoffs.pending.clone_from(&open.after_handoff);
         self.set_state(&open.task, TaskState::Open, at);
     }
 
@@ -625,6 +739,7 @@ impl Loop {
             Verdict::Asked | Verdict::Held { .. } => breaker::Seen::Asked,
             Verdict::Refuted { .. }
             | Verdict::Unclaimed
+            | Verdict::HandedOver { .. }
             | Verdict::Accepted { .. }
             | Verdict::Unavailable { .. } => breaker::Seen::Ended { progress },
         };
@@ -665,9 +780,12 @@ impl Loop {
     }
 
     fn complete(&mut self, task: &TaskId, attempt: Attempt, verified: bool, at: Timestamp) {
-        if let Some(open) = self.open.take() {
+        let phase_before = self.tasks.current_phase();
+        let open = self.open.take();
+        if let Some(open) = &open {
             self.agents.worked(&open.agent, open.session.as_ref());
-            self.remember_ended(&open, "completed", at);
+            self.remember_ended(open, "completed", at);
+            self.close(open, Phase::Complete, "completed", at);
         }
         self.run.completed += 1;
         self.run.consecutive_errors = 0;
@@ -683,11 +801,20 @@ impl Loop {
             entry.forget_failures();
             entry.kept = None;
             self.history.completed(&entry.spec, entry.spent);
+            if let Some(open) = &open {
+                entry.remember(remembered(open, "completed", String::new()));
+            }
         }
         self.set_state(task, TaskState::Done { verified }, at);
         let counts = self.tasks.counts();
         if self.history.first.is_none() && 4 * counts.done >= counts.total {
             self.history.first = forecast(self);
+        }
+        if let (Some(open), Some(phase), Some(next)) = (open, phase_before, self.tasks.current_phase())
+            && self.policy.handoff.on_phase
+            && next > phase
+        {
+            self.handoffs.due = Some((open.iteration, open.attempt, Trigger::Phase { phase }));
         }
     }
 
@@ -699,16 +826,14 @@ impl Loop {
         let seen = breaker::Seen::Ended { progress };
         self.breaker.note(&self.policy.breaker, seen, self.run.number, at);
         self.remember_ended(&open, "commit refused", at);
+        self.close(&open, Phase::Testing, "commit refused", at);
         if let Some(slot) = self.tasks.slot(&open.task) {
             self.tasks.note_attempt(slot, at, true);
             let entry = &mut self.tasks.entries[slot];
             entry.attempts = open.attempt;
             entry.error_streak = None;
-            entry.remember(AttemptMemory {
-                attempt: open.attempt,
-                outcome: "commit refused".to_owned(),
-                feedback: format!("The checks passed, but a git hook refused the commit:\n{output}"),
-            });
+            let feedback = format!("The checks passed, but a git hook refused the commit:\n{output}");
+            entry.remember(remembered(&open, "commit refused", feedback));
         }
         self.set_state(&open.task, TaskState::Open, at);
         self.note_exhausted(&open.task, "commit refused");
@@ -729,6 +854,7 @@ impl Loop {
         self.iterations = open.iteration - 1;
         self.run.iterations = self.run.iterations.saturating_sub(1);
         self.agents.worked(&open.agent, open.session.as_ref());
+        self.handoffs.pending.clone_from(&open.after_handoff);
         self.set_state(&open.task, TaskState::Open, at);
     }
 
@@ -855,13 +981,13 @@ impl Loop {
         self.set_state(task, state, at);
     }
 
-    fn close_questions_of(&mut self, task: &TaskId) {
+    pub(crate) fn close_questions_of(&mut self, task: &TaskId) {
         self.to_fail.retain(|(failing, _)| failing != task);
         self.questions.retain(|_, asked| asked.task.as_ref() != Some(task));
         self.to_ask.retain(|(of, _)| of.as_ref() != Some(task));
     }
 
-    fn set_state(&mut self, task: &TaskId, state: TaskState, at: Timestamp) {
+    pub(crate) fn set_state(&mut self, task: &TaskId, state: TaskState, at: Timestamp) {
         if let Some(slot) = self.tasks.slot(task) {
             self.tasks.set_state(slot, state, at);
             self.note_status_due(slot);
@@ -887,6 +1013,31 @@ pub fn verdict_name(verdict: &Verdict) -> &'static str {
         Verdict::Unavailable { .. } => "agent unavailable",
         Verdict::Asked => "asked a question",
         Verdict::Held { .. } => "held for a person",
+        Verdict::HandedOver { .. } => "handed over",
+    }
+}
+
+/// Where the task stands after an attempt that was not accepted.
+fn phase_after(verdict: &Verdict) -> Phase {
+    match verdict {
+        Verdict::Accepted { .. } => Phase::Complete,
+        Verdict::Refuted { .. } => Phase::Testing,
+        Verdict::Unclaimed | Verdict::Errored { .. } | Verdict::Unavailable { .. } => Phase::Implementing,
+        Verdict::Asked | Verdict::Held { .. } => Phase::Reviewing,
+        Verdict::HandedOver { .. } => Phase::Handoff,
+    }
+}
+
+fn remembered(open: &OpenIteration, outcome: &str, feedback: String) -> AttemptMemory {
+    let seen = open.inspection.as_ref();
+    AttemptMemory {
+        attempt: open.attempt,
+        outcome: outcome.to_owned(),
+        feedback,
+        agent: open.agent.clone(),
+        changed: seen.map(|seen| seen.changed.clone()).unwrap_or_default(),
+        changed_total: seen.map_or(0, |seen| seen.changed_total),
+        message: head(&open.message, REMEMBERED_WORDS).to_owned(),
     }
 }
 
@@ -899,6 +1050,10 @@ fn feedback(verdict: &Verdict, open: &OpenIteration) -> String {
         }
         Verdict::Errored { failure } => failure.message.clone(),
         Verdict::Unavailable { message, .. } => message.clone(),
+        Verdict::HandedOver { trigger } => match &open.notes.handoff {
+            Some(why) => format!("It stopped so that you can go on ({trigger}): {why}"),
+            None => format!("It stopped so that you can go on: {trigger}. Its last words:\n{}", open.message),
+        },
         Verdict::Asked => open.asked.iter().map(|question| format!("Asked: {}", question.summary)).collect(),
     }
 }

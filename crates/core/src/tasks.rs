@@ -10,6 +10,7 @@ use crate::forecast::Group;
 use crate::ids::{Attempt, QuestionId, TaskId};
 use crate::policy::Policy;
 use crate::schedule::{Rank, ReadyQueue, fixed_score};
+use crate::signal::notes::summary;
 use crate::task::{FileStatus, Selection, Task};
 
 /// How many past attempts of a task are remembered for its next prompt.
@@ -76,6 +77,8 @@ pub struct TaskEntry {
     /// How many tasks, one after the other, wait on it.
     chain: u32,
     pub last_digest: Option<String>,
+    /// The newest checkpoint of one of its iterations, by its hash.
+    pub checkpoint: Option<String>,
     /// What was flagged and a person approved: that, and nothing else that may be flagged later.
     pub approved: BTreeSet<String>,
     position: u32,
@@ -89,7 +92,27 @@ pub struct TaskEntry {
 pub struct AttemptMemory {
     pub attempt: Attempt,
     pub outcome: String,
+    /// Why: the failed check, the error, what was flagged.
     pub feedback: String,
+    pub agent: String,
+    /// What was tried: the paths it changed, the first of them, and its own words.
+    pub changed: Vec<String>,
+    pub changed_total: u32,
+    /// The beginning of its message, read only when somebody asks what it tried.
+    pub message: String,
+}
+
+impl AttemptMemory {
+    /// What was tried, in a line.
+    pub fn tried(&self) -> String {
+        let mut text = summary(&self.message);
+        if self.changed_total > 0 {
+            let more = if self.changed.len() < self.changed_total as usize { ", …" } else { "" };
+            let space = if text.is_empty() { "" } else { " " };
+            text.push_str(&format!("{space}Changed: {}{more}", self.changed.join(", ")));
+        }
+        text
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,6 +160,11 @@ impl Tasks {
             (0..self.entries.len()).filter(|&slot| !self.entries[slot].removed).collect();
         slots.sort_by_key(|&slot| self.entries[slot].position);
         slots.into_iter().map(|slot| &self.entries[slot])
+    }
+
+    /// The tasks that could start, phase by phase and roughly in their order.
+    pub fn ready(&self) -> impl Iterator<Item = &TaskEntry> {
+        self.ready.slots().map(|slot| &self.entries[slot])
     }
 
     pub fn counts(&self) -> Counts {
@@ -428,6 +456,7 @@ impl TaskEntry {
             spent_before: Sum::default(),
             chain: 0,
             last_digest: None,
+            checkpoint: None,
             approved: BTreeSet::new(),
             position,
             unmet: 0,

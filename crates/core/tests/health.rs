@@ -107,6 +107,7 @@ impl Patient {
                         assert_eq!(question.kind, QuestionKind::Unresponsive);
                         self.log.push((minute, "question".to_owned()));
                     }
+                    Event::HandoffStarted { .. } => {}
                     other => panic!("{other:?}"),
                 }
                 self.world.push(Event::clone(event));

@@ -14,7 +14,8 @@ use uuid::Uuid;
 use wiggum_agents::{AgentEvent, Finished};
 use wiggum_core::decide::{Action, Plan, StopWhy, Waiting, decide};
 use wiggum_core::event::{EndReason, Envelope, Event, Exit, Request, Trouble};
-use wiggum_core::ids::{Attempt, Iteration, LoopId, TaskId};
+use wiggum_core::handoff::Trigger;
+use wiggum_core::ids::{Attempt, Epoch, Iteration, LoopId, TaskId};
 use wiggum_core::policy::Policy;
 use wiggum_core::redact::Secrets;
 use wiggum_core::state::{Loop, Stage};
@@ -324,6 +325,7 @@ impl<'a> Engine<'a> {
         self.look_at_repository()?;
         self.enter_registry(true)?;
         let ended = self.sweep()?;
+        self.complete_restore()?;
         self.start_run()?;
         self.recover(ended)?;
         self.read_backlog()?;
@@ -411,6 +413,7 @@ impl<'a> Engine<'a> {
             Action::ResetWorkspace => self.reset_workspace()?,
             Action::WriteStatus { task, status } => self.write_status(task, *status)?,
             Action::PutBackUserChanges { commit } => self.put_back_user_changes(commit)?,
+            Action::Checkpoint => self.checkpoint(""),
         }
         Ok(true)
     }
@@ -567,6 +570,8 @@ impl<'a> Engine<'a> {
                 self.stop_agent(StopWhy::Asked)?;
             }
             requests::Translated::Nudge(text) => self.nudge(text, by),
+            requests::Translated::Checkpoint => self.checkpoint(by),
+            requests::Translated::Handoff => self.start_handoff(Trigger::Requested { by: by.to_owned() }),
         }
         Ok(())
     }
@@ -719,7 +724,7 @@ fn refuse_unsupported(file: &BacklogFile) -> Result<(), EngineError> {
     Err(EngineError::Unsupported { problems: problems.iter().map(ToString::to_string).collect() })
 }
 
-fn take_over(store: &mut Store, settings: &Settings) -> Result<(LoopId, u64), EngineError> {
+fn take_over(store: &mut Store, settings: &Settings) -> Result<(LoopId, Epoch), EngineError> {
     let identity = Identity {
         repository: settings.workspace.display().to_string(),
         backlog: settings.backlog_name.clone(),
@@ -730,10 +735,15 @@ fn take_over(store: &mut Store, settings: &Settings) -> Result<(LoopId, u64), En
         Some(record) => record,
         None => store.create_loop(&identity, LoopId(Uuid::now_v7()), now)?,
     };
+    let epoch = acquire(store, record.id)?;
+    Ok((record.id, epoch))
+}
+
+/// Takes the lease of a loop that no living engine holds.
+pub(crate) fn acquire(store: &mut Store, id: LoopId) -> Result<Epoch, EngineError> {
     let me = process::identity();
     let holder = Holder { pid: me.pid, started: me.started, boot: me.boot, host: me.host };
-    let epoch = store.acquire(record.id, &holder, &is_alive, now)?;
-    Ok((record.id, epoch))
+    Ok(store.acquire(id, &holder, &is_alive, Timestamp::now())?)
 }
 
 /// Two loops may share a repository, but not a work tree at the same time.

@@ -19,6 +19,7 @@ use wiggum_core::redact::Redactor;
 use wiggum_core::signal::claim::ClaimReader;
 use wiggum_core::signal::error::{failure_from, failure_of};
 use wiggum_core::signal::escalation::read_escalations;
+use wiggum_core::signal::notes::read_notes;
 use wiggum_core::stream::Stream;
 use wiggum_core::task::FileStatus;
 use wiggum_core::verdict::{Check, checks_for};
@@ -35,6 +36,9 @@ use crate::health::{Ear, Heart};
 use crate::nudge::{self, Nudges};
 use crate::status;
 
+/// How much of what other tasks taught goes into a prompt.
+const MAX_LEARNT: usize = 2 * 1024;
+
 impl Engine<'_> {
     /// Records the intention, brings the workspace to where the attempt starts, starts the agent.
     pub(crate) fn start_iteration(
@@ -48,7 +52,6 @@ impl Engine<'_> {
         if !self.set_money_aside()? {
             return Ok(());
         }
-        let prompt = self.build_prompt(task, attempt)?;
         let (base, branch) = match &self.git {
             Some(git) => {
                 let head = git.head()?;
@@ -57,6 +60,7 @@ impl Engine<'_> {
             None => (None, None),
         };
         let carried = self.carry_over(task, carried, base.as_deref())?;
+        let prompt = self.build_prompt(task, attempt, carried.is_some())?;
         let session = self.choose_session(agent);
         let prompt_blob = self.journal.keep_whole(&prompt);
         self.record(Event::IterationStarted {
@@ -95,12 +99,19 @@ impl Engine<'_> {
         Ok(())
     }
 
-    fn build_prompt(&mut self, task: &TaskId, attempt: Attempt) -> Result<String, EngineError> {
+    fn build_prompt(
+        &mut self,
+        task: &TaskId,
+        attempt: Attempt,
+        carried: bool,
+    ) -> Result<String, EngineError> {
         let instructions = match &self.settings.prompt {
             Some(path) => fs::read_to_string(path)
                 .map_err(|source| EngineError::Prompt { path: path.clone(), source })?,
             None => prompt::DEFAULT_INSTRUCTIONS.to_owned(),
         };
+        let continuation = self.continuation(task, carried);
+        let learnt = self.journal.state.memory.newest(MAX_LEARNT);
         let Some(entry) = self.journal.state.task(task) else { return Ok(instructions) };
         let attempts: Vec<PastAttempt> = entry
             .history
@@ -109,6 +120,7 @@ impl Engine<'_> {
                 attempt: memory.attempt,
                 outcome: memory.outcome.clone(),
                 feedback: memory.feedback.clone(),
+                tried: memory.tried(),
             })
             .collect();
         let checks: Vec<String> = checks_for(&self.journal.state.policy, &entry.spec)
@@ -122,6 +134,8 @@ impl Engine<'_> {
             attempts: &attempts,
             guidance: &entry.guidance,
             checks: &checks,
+            continuation: &continuation,
+            learnt: &learnt,
         }))
     }
 
@@ -210,8 +224,6 @@ impl Engine<'_> {
         };
         let finished = &match given_up {
             Some(trouble) => agent::given_up(finished, trouble),
-            // It was ended in the middle of its work, which is nobody's fault.
-            None if stopping == Some(StopWhy::Handoff) => Finished { problem: None, ..finished.clone() },
             None => finished.clone(),
         };
         let usage = self.usage_of(finished);
@@ -280,6 +292,8 @@ impl Engine<'_> {
         if matches!(ended.exit, Exit::Code { .. }) {
             self.warn_of_unpriced(usage, finished.facts.model.as_deref());
         }
+        let notes = read_notes(&finished.message);
+        self.note_handoff(&notes);
         let message = self.journal.keep(&finished.message);
         self.record(Event::AgentEnded {
             iteration,
@@ -297,6 +311,7 @@ impl Engine<'_> {
             questions,
             error,
             flags,
+            notes: Box::new(notes),
             ended_processes: ended.ended_processes,
         });
         Ok(())

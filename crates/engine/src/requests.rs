@@ -12,6 +12,9 @@ pub(crate) enum Translated {
     SkipRunning(TaskId),
     /// Words for the agent at work.
     Nudge(String),
+    Checkpoint,
+    /// The agent at work should wrap up.
+    Handoff,
 }
 
 /// Does a request mean the engine that runs now, rather than the loop?
@@ -19,10 +22,12 @@ pub(crate) fn is_about_the_engine(state: &Loop, request: &Request) -> bool {
     match request {
         // Said to a breaker that opened, it is about the loop.
         Request::Resume => state.breaker.phase == Phase::Closed,
-        Request::Pause | Request::Stop | Request::Nudge { .. } => true,
-        Request::Skip { .. } | Request::Retry { .. } | Request::Answer { .. } | Request::SetStatus { .. } => {
-            false
-        }
+        Request::Pause | Request::Stop | Request::Nudge { .. } | Request::Handoff => true,
+        Request::Checkpoint
+        | Request::Skip { .. }
+        | Request::Retry { .. }
+        | Request::Answer { .. }
+        | Request::SetStatus { .. } => false,
     }
 }
 
@@ -38,6 +43,12 @@ pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated
         Request::Resume if state.paused || state.breaker.phase != Phase::Closed => one(Event::Resumed { by }),
         Request::Resume => Translated::Events(Vec::new()),
         Request::Stop => one(Event::StopRequested { by }),
+        Request::Checkpoint => Translated::Checkpoint,
+        Request::Handoff => match &state.open {
+            Some(open) if open.handoff.is_some() => Translated::Events(Vec::new()),
+            Some(open) if open.stage == Stage::Agent => Translated::Handoff,
+            Some(_) | None => notice(None, "no handoff: no agent is at work".to_owned()),
+        },
         Request::Nudge { text } => match &state.open {
             Some(open) if open.stage == Stage::Agent => Translated::Nudge(text.clone()),
             Some(_) | None => notice(None, "nobody heard the nudge: no agent is at work".to_owned()),

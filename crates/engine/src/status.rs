@@ -6,7 +6,6 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use wiggum_core::decide::decide;
-use wiggum_core::health::Health;
 use wiggum_core::state::{Loop, OpenIteration, Stage};
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -32,6 +31,12 @@ pub struct Status {
     #[serde(default)]
     pub breaker: BreakerStatus,
     pub questions: Vec<QuestionStatus>,
+    /// The newest checkpoint.
+    #[serde(default)]
+    pub last_checkpoint_id: Option<String>,
+    /// Why work is being handed over, in words.
+    #[serde(default)]
+    pub handoff: Option<String>,
     /// The last iterations, oldest first.
     pub iterations: Vec<IterationStatus>,
     pub total_input_tokens: u64,
@@ -149,6 +154,8 @@ pub fn status(state: &Loop, now: Timestamp) -> Status {
         health: health(state),
         breaker: breaker(state),
         questions: questions(state),
+        last_checkpoint_id: state.checkpoints.last.as_ref().map(|last| last.id.to_string()),
+        handoff: handoff(state),
         iterations: iterations(state),
         total_input_tokens: state.usage.input_tokens,
         total_output_tokens: state.usage.output_tokens,
@@ -173,7 +180,7 @@ fn state_name(state: &Loop) -> &'static str {
         None if state.iterations == 0 && state.tasks.counts().total == 0 => "initializing",
         None if is_done(state) => "completing",
         Some(open) if is_last(state, open) => "completing",
-        Some(open) if open.vitals.health == Health::Terminated => "handoff",
+        _ if hands_over(state) => "handoff",
         None | Some(_) => "running",
     }
 }
@@ -211,6 +218,17 @@ fn breaker(state: &Loop) -> BreakerStatus {
         same_error: breaker.same_error,
         permission_denied: breaker.denied,
     }
+}
+
+fn handoff(state: &Loop) -> Option<String> {
+    let open = state.open.as_ref().and_then(|open| open.handoff.as_ref()).map(|handoff| &handoff.trigger);
+    open.or(state.handoffs.pending.as_ref()).filter(|_| state.run.active).map(ToString::to_string)
+}
+
+/// The agent is wrapping up, or has and nobody has gone on yet.
+fn hands_over(state: &Loop) -> bool {
+    let wraps_up = state.open.as_ref().is_some_and(|open| open.handoff.is_some());
+    wraps_up || state.handoffs.pending.is_some()
 }
 
 fn current(state: &Loop) -> Option<Current> {

@@ -140,7 +140,7 @@ impl Engine<'_> {
     }
 
     /// Files whose changes are no dirt: they belong to the loop, or to its set-up.
-    fn own_paths(&self, git: &Git) -> Result<Vec<String>, EngineError> {
+    pub(crate) fn own_paths(&self, git: &Git) -> Result<Vec<String>, EngineError> {
         let mut own = own_files(&self.settings);
         own.push(self.settings.backlog_name.clone());
         if ignores_only_us(git)? {

@@ -99,6 +99,19 @@ fn words(event: &Event) -> String {
         Event::QuestionAnswered { id, answer, by } => {
             format!("{id} answered by {by}: {}", answer_words(answer))
         }
+        Event::HandoffStarted { iteration, trigger, asked, .. } => {
+            let asked = if *asked { "; the agent was asked to wrap up" } else { "" };
+            format!("iteration {iteration} hands over: {trigger}{asked}")
+        }
+        Event::Checkpointed { checkpoint, by, .. } => {
+            let by = if by.is_empty() { String::new() } else { format!(" by {by}") };
+            format!("checkpoint {}{by}", short(&checkpoint.sha256))
+        }
+        Event::RestoreStarted { to_seq, from, reference, by, .. } => {
+            let kept = from.as_ref().map(|from| format!("; {} is kept under {reference}", short(from)));
+            format!("going back to event {to_seq}, asked for by {by}{}", kept.unwrap_or_default())
+        }
+        Event::Restored { id } => format!("back at the checkpoint {id}"),
         Event::Paused { by } => format!("paused by {by}"),
         Event::Resumed { by } => format!("resumed by {by}"),
         Event::StopRequested { by } => format!("stop asked for by {by}"),
@@ -143,6 +156,7 @@ pub(crate) fn verdict_words(verdict: &Verdict) -> String {
         Verdict::Unavailable { trouble, message } => {
             format!("{}, {trouble}: {message}", verdict_name(verdict))
         }
+        Verdict::HandedOver { trigger } => format!("{}: {trigger}", verdict_name(verdict)),
         Verdict::Unclaimed | Verdict::Asked => verdict_name(verdict).to_owned(),
     }
 }

@@ -3,6 +3,7 @@
 mod agents;
 mod backlog;
 mod calls;
+mod checkpoint;
 mod cost;
 mod demo;
 pub(crate) mod describe;
@@ -60,6 +61,8 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Nudge(args) => requests::nudge(&args),
         Command::Skip(args) => requests::skip(&args),
         Command::Retry(args) => requests::retry(&args),
+        Command::Handoff(args) => requests::handoff(&args),
+        Command::Checkpoint(command) => checkpoint::checkpoint(&command),
         Command::Inbox(args) => inbox::inbox(&args),
         Command::Answer(args) => requests::answer(&args),
         Command::Graph(args) => graph::graph(&args),

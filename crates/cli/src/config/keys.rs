@@ -52,6 +52,7 @@ pub(crate) const SECTIONS: &[(&str, &str)] = &[
     ("checks", "How a claim is checked before a task counts as done."),
     ("protect", "What an agent should leave alone."),
     ("people", "How questions to a person are handled."),
+    ("handoff", "When work is handed over to a fresh context, and what happens then."),
 ];
 
 const ON_TOUCH: Shape = Shape::Choice(&["warn", "refuse", "ask"]);
@@ -379,7 +380,7 @@ pub(crate) const KEYS: &[Key] = &[
         other_variables: &["MAX_COST", "WIGGUM_MAX_COST"],
         help: "Dollars that this loop may spend, in all its runs. 0 is no limit.",
         example: Some("50"),
-        get: |config| dollars(config.policy.budget.own.max_cost),
+        get: |config| optional_amount(config.policy.budget.own.max_cost),
         set: |config, value| config.policy.budget.own.max_cost = value.optional_amount(),
         ..Key::of(Shape::Amount(Zero::NoLimit))
     },
@@ -395,7 +396,7 @@ pub(crate) const KEYS: &[Key] = &[
         path: "budget.task_cost",
         help: "Dollars that one task may cost before it is failed and asked about. 0 is no limit.",
         example: Some("5"),
-        get: |config| dollars(config.policy.budget.task.max_cost),
+        get: |config| optional_amount(config.policy.budget.task.max_cost),
         set: |config, value| config.policy.budget.task.max_cost = value.optional_amount(),
         ..Key::of(Shape::Amount(Zero::NoLimit))
     },
@@ -411,7 +412,7 @@ pub(crate) const KEYS: &[Key] = &[
         path: "budget.project_cost",
         help: "Dollars that all loops of this repository, in all its work trees, may spend together. 0 is no limit.",
         example: Some("100"),
-        get: |config| dollars(config.policy.budget.project.max_cost),
+        get: |config| optional_amount(config.policy.budget.project.max_cost),
         set: |config, value| config.policy.budget.project.max_cost = value.optional_amount(),
         ..Key::of(Shape::Amount(Zero::NoLimit))
     },
@@ -427,7 +428,7 @@ pub(crate) const KEYS: &[Key] = &[
         path: "budget.organisation_cost",
         help: "Dollars that all your loops on this machine may spend together. 0 is no limit.",
         example: Some("500"),
-        get: |config| dollars(config.policy.budget.organisation.max_cost),
+        get: |config| optional_amount(config.policy.budget.organisation.max_cost),
         set: |config, value| config.policy.budget.organisation.max_cost = value.optional_amount(),
         ..Key::of(Shape::Amount(Zero::NoLimit))
     },
@@ -705,6 +706,49 @@ pub(crate) const KEYS: &[Key] = &[
         set: |config, value| config.policy.people.wait = value.duration(),
         ..Key::of(Shape::Duration(Zero::Number))
     },
+    Key {
+        path: "handoff.context_threshold",
+        help: "An agent whose context is fuller than this part of it is asked to wrap up, or ended if it cannot be \
+               spoken to. 0 is never.",
+        get: |config| optional_amount(config.policy.handoff.context_threshold),
+        set: |config, value| config.policy.handoff.context_threshold = value.optional_amount(),
+        ..Key::of(Shape::Fraction(Zero::NoLimit))
+    },
+    Key {
+        path: "handoff.error_threshold",
+        help: "Errors in a row after which work is handed over to a fresh context. 0 is never.",
+        get: |config| Value::Count(config.policy.handoff.error_threshold),
+        set: |config, value| config.policy.handoff.error_threshold = value.count(),
+        ..Key::of(Shape::Count(Zero::Number))
+    },
+    Key {
+        path: "handoff.budget_threshold",
+        help: "An agent at work when more than this part of a budget is spent is asked to wrap up. 0 is never.",
+        get: |config| optional_amount(config.policy.handoff.budget_threshold),
+        set: |config, value| config.policy.handoff.budget_threshold = value.optional_amount(),
+        ..Key::of(Shape::Fraction(Zero::NoLimit))
+    },
+    Key {
+        path: "handoff.on_phase",
+        help: "Hand over when a phase of the backlog is complete.",
+        get: |config| Value::Switch(config.policy.handoff.on_phase),
+        set: |config, value| config.policy.handoff.on_phase = value.switch(),
+        ..Key::of(Shape::Switch)
+    },
+    Key {
+        path: "handoff.on_timeout",
+        help: "Hand over when an agent was stopped at its time limit.",
+        get: |config| Value::Switch(config.policy.handoff.on_timeout),
+        set: |config, value| config.policy.handoff.on_timeout = value.switch(),
+        ..Key::of(Shape::Switch)
+    },
+    Key {
+        path: "handoff.grace",
+        help: "How long an agent that was asked to wrap up may take before it is ended.",
+        get: |config| Value::Duration(config.policy.handoff.grace),
+        set: |config, value| config.policy.handoff.grace = value.duration(),
+        ..Key::of(Shape::Duration(Zero::Number))
+    },
 ];
 
 impl Key {
@@ -765,7 +809,7 @@ fn optional_path(path: Option<&std::path::PathBuf>) -> Value {
     path.map_or(Value::None, |path| Value::Text(path.display().to_string()))
 }
 
-fn dollars(limit: Option<f64>) -> Value {
+fn optional_amount(limit: Option<f64>) -> Value {
     limit.map_or(Value::None, amount)
 }
 

@@ -242,7 +242,7 @@ wiggum.toml:19:10: `protect.paths`: "a[" is not a path pattern: unclosed charact
 wiggum.toml:19:16: `protect.paths`: the pattern "/etc/**" is not relative to the workspace
   hint: write "etc/**"
 wiggum.toml:20:2: unknown section `[colours]`
-  hint: the sections are agent, limits, budget, claims, health, breaker, retry, checks, protect, people
+  hint: the sections are agent, limits, budget, claims, health, breaker, retry, checks, protect, people, handoff
 WIGGUM_HEADLESS: expected true or false, found the text "perhaps"
 STUCK_THRESHOLD: expected a whole number, 0 or more, found the text "many"
 WIGGUM_LIMITS_ITERATION: unknown variable
@@ -307,7 +307,7 @@ fn hints_for_unknown_keys() {
         "[[loops]]\nname = \"a\"\nbacklog = \"b\"\n",
         "wiggum.toml:1:3: `[[loops]]` is not available yet\n  hint: one file describes one loop: its keys are set at the top and in the sections",
     );
-    for later in ["handoff", "sandbox"] {
+    for later in ["sandbox"] {
         let problems = Case::new(&format!("[{later}]\n")).problems();
         assert!(
             problems.starts_with(&format!("wiggum.toml:1:2: unknown section `[{later}]`\n  hint: ")),
@@ -640,6 +640,7 @@ fn every_rule_of_the_policy_has_a_key() {
             Shape::Count(_) => Value::Count(4711),
             Shape::Duration(_) => Value::Duration(Millis(4711)),
             Shape::Amount(_) => Value::Amount(value::Amount::from_f64(4.5).unwrap()),
+            Shape::Fraction(_) => Value::Amount(value::Amount::from_f64(0.4711).unwrap()),
             Shape::Parts => Value::Amounts(vec![value::Amount::from_f64(0.5).unwrap()]),
             Shape::Switch => Value::Switch(key.default() != Value::Switch(true)),
             Shape::Choice(words) => {

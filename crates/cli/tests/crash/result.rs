@@ -6,6 +6,7 @@ use std::fs;
 use serde_json::Value;
 use wiggum_core::checker;
 use wiggum_core::event::{Envelope, Event};
+use wiggum_engine::checkpoints;
 use wiggum_store::Registry;
 
 use crate::project::Project;
@@ -21,6 +22,8 @@ pub(crate) struct Final {
     /// The events that count, interrupted attempts left out.
     journal: Vec<String>,
     tasks: Vec<String>,
+    /// What every checkpoint says, all of them with their hashes and chained.
+    checkpoints: Vec<String>,
     counters: String,
 }
 
@@ -55,6 +58,7 @@ impl Final {
                     )
                 })
                 .collect(),
+            checkpoints: checkpoints(project),
             counters: format!("{} iterations, {:?}", state.iterations, state.usage),
         }
     }
@@ -66,6 +70,7 @@ impl Final {
             ("references", &self.references, &other.references),
             ("journal", &self.journal, &other.journal),
             ("tasks", &self.tasks, &other.tasks),
+            ("checkpoints", &self.checkpoints, &other.checkpoints),
         ];
         for (name, ours, theirs) in lists {
             let longest = ours.len().max(theirs.len());
@@ -101,6 +106,18 @@ fn assert_nothing_left(project: &Project) {
     assert!(!project.outside("pwned").exists(), "a hook that an agent planted was run");
     project.git(&["fsck", "--no-dangling", "--no-progress"]);
     assert_eq!(project.git(&["stash", "list"]), "", "the user's stash is not ours");
+}
+
+fn checkpoints(project: &Project) -> Vec<String> {
+    let (store, id) = project.store().unwrap();
+    let all = checkpoints::list(&store, id).unwrap();
+    checkpoints::verify(&store, &all).unwrap_or_else(|(kept, damage)| panic!("{kept:?}: {damage}"));
+    let text = |kept: &checkpoints::Kept| {
+        let mut value = serde_json::to_value(checkpoints::read(&store, kept).unwrap()).unwrap();
+        normalise(&mut value);
+        value.to_string()
+    };
+    all.iter().map(text).collect()
 }
 
 fn commits(project: &Project) -> Vec<String> {
@@ -197,7 +214,8 @@ fn kind(event: &Event) -> Kind {
         | Event::TreeAltered { .. }
         | Event::Judged { .. }
         | Event::TaskCompleted { .. }
-        | Event::CommitRefused { .. } => Kind::Step,
+        | Event::CommitRefused { .. }
+        | Event::HandoffStarted { .. } => Kind::Step,
         Event::EvidenceGathered { .. } | Event::WorkInspected { .. } => Kind::Check,
         Event::RunStarted { .. }
         | Event::TaskFailed { .. }
@@ -213,10 +231,14 @@ fn kind(event: &Event) -> Kind {
         | Event::UserChangesPutBack { .. }
         | Event::BacklogBroken { .. }
         | Event::BudgetAlert { .. }
+        | Event::RestoreStarted { .. }
+        | Event::Restored { .. }
         | Event::RunEnded { .. } => Kind::Outside,
         Event::Interrupted { .. } => Kind::Interruption,
         Event::RunResumed { .. } => Kind::Resumption,
-        Event::LoopCreated { .. }
+        // Compared by what is in them.
+        Event::Checkpointed { .. }
+        | Event::LoopCreated { .. }
         | Event::BacklogRead { .. }
         | Event::StatusWritten { .. }
         | Event::StatusPutBack { .. }
@@ -262,6 +284,16 @@ fn normalise(value: &mut Value) {
                 "policy",
                 "reference",
                 "workspace",
+                // Of a checkpoint.
+                "id",
+                "at",
+                "loop",
+                "seq",
+                "kept",
+                "kept_under",
+                "previous",
+                "agent_duration",
+                "check_duration",
             ] {
                 fields.remove(name);
             }

@@ -8,6 +8,7 @@ use wiggum_core::event::{
     AgentFacts, Answer, BlobRef, Claim, ClaimSource, EndReason, Envelope, Event, Evidence, Exit, Failure,
     Question, QuestionKind, Trouble, Usage,
 };
+use wiggum_core::handoff::Trigger;
 use wiggum_core::health::{self, OnEscalation, Pulse, Sample};
 use wiggum_core::ids::{LoopId, TaskId};
 use wiggum_core::policy::{Millis, Policy};
@@ -252,6 +253,7 @@ impl World {
             Action::PutBackUserChanges { commit } => {
                 self.push(Event::UserChangesPutBack { commit, clean: true });
             }
+            Action::Checkpoint => self.checkpoint(),
         }
     }
 
@@ -294,6 +296,7 @@ impl World {
             error,
             flags: Vec::new(),
             phrase: None,
+            notes: Box::default(),
             ended_processes: 0,
         });
     }
@@ -318,6 +321,7 @@ impl World {
             questions: Vec::new(),
             error: Some(Failure { message: text.to_owned(), signature: text.to_owned() }),
             flags: Vec::new(),
+            notes: Box::default(),
             phrase: None,
             ended_processes: 0,
         });
@@ -459,6 +463,20 @@ impl World {
         }
     }
 
+    /// Stored nowhere: its id stands for its hash.
+    pub(crate) fn checkpoint(&mut self) {
+        let id = Uuid::from_u128(u128::from(self.state.seq));
+        let checkpoint = wiggum_core::checkpoint::build(&self.state, id, self.now);
+        self.push(Event::Checkpointed {
+            iteration: checkpoint.iteration,
+            task: checkpoint.task,
+            id,
+            checkpoint: BlobRef { sha256: id.to_string(), ..BlobRef::default() },
+            previous: checkpoint.previous,
+            by: String::new(),
+        });
+    }
+
     fn interrupt(&mut self) {
         let Some(open) = self.state.open.clone() else { return };
         self.push(Event::Interrupted {
@@ -491,7 +509,7 @@ impl World {
         let tasks: Vec<TaskId> = self.state.tasks.iter().map(|entry| entry.spec.id.clone()).collect();
         let any = (!tasks.is_empty()).then(|| tasks[self.below(tasks.len() as u32) as usize].clone());
         let running = self.state.open.as_ref().map(|open| open.task.clone());
-        match (self.below(6), any) {
+        match (self.below(7), any) {
             (0, _) => self.push(Event::Paused { by }),
             (1, _) if self.maybe(4) => self.push(Event::StopRequested { by }),
             (2, Some(task)) if Some(&task) != running.as_ref() => {
@@ -513,8 +531,16 @@ impl World {
                     order: None,
                 });
             }
+            (6, _) => self.hand_over(by),
             _ => {}
         }
+    }
+
+    fn hand_over(&mut self, by: String) {
+        let asked = self.maybe(2);
+        let Some(open) = self.state.open.as_ref().filter(|open| open.stage == Stage::Agent) else { return };
+        let (iteration, attempt) = (open.iteration, open.attempt);
+        self.push(Event::HandoffStarted { iteration, attempt, trigger: Trigger::Requested { by }, asked });
     }
 
     fn maybe(&mut self, one_in: u32) -> bool {

@@ -280,6 +280,7 @@ impl AttemptReport {
             Verdict::Refuted { reasons } | Verdict::Held { reasons } => reasons.clone(),
             Verdict::Errored { failure } => vec![failure.message.clone()],
             Verdict::Unavailable { message, .. } => vec![message.clone()],
+            Verdict::HandedOver { trigger } => vec![trigger.to_string()],
             _ => Vec::new(),
         };
     }

@@ -38,6 +38,11 @@ pub(super) fn moment(envelope: &Envelope) -> Option<Moment> {
         }
         Event::QuestionAnswered { id, by, .. } => (None, format!("{id} answered by {by}")),
         Event::Nudged { by, text, .. } => (None, format!("nudged by {by}: {text}")),
+        Event::HandoffStarted { iteration, trigger, .. } => {
+            (None, format!("iteration {iteration} hands over: {trigger}"))
+        }
+        Event::RestoreStarted { to_seq, by, .. } => (None, format!("{by} goes back to event {to_seq}")),
+        Event::Restored { .. } => (None, "back at the checkpoint".to_owned()),
         Event::Paused { by } => (None, format!("paused by {by}")),
         Event::Resumed { by } => (None, format!("resumed by {by}")),
         Event::StopRequested { by } => (None, format!("stop asked for by {by}")),

@@ -334,6 +334,10 @@ impl Git {
         Ok(output.exit.success().then(|| text(&output.stdout).trim().to_owned()))
     }
 
+    pub fn set_reference(&self, reference: &str, commit: &str) -> Result<(), GitError> {
+        self.run(&["update-ref", reference, commit])
+    }
+
     pub fn delete_reference(&self, reference: &str) -> Result<(), GitError> {
         self.run(&["update-ref", "-d", reference])
     }
