@@ -10,7 +10,7 @@ use wiggum_core::ids::LoopId;
 use wiggum_core::redact::is_secret_name;
 use wiggum_engine::state_dir::StateDir;
 use wiggum_store::Identity;
-use wiggum_workspace::paths::write_whole;
+use wiggum_workspace::paths::{remove_temporary, write_whole};
 use wiggum_workspace::process::{self, CommandLine};
 
 use crate::config::value::OWN_VARIABLES;
@@ -41,8 +41,10 @@ pub(crate) fn note(dir: &StateDir, id: LoopId) {
         .filter(|(name, _)| !OWN_VARIABLES.contains(&name.as_str()))
         .collect();
     if let Ok(text) = serde_json::to_string(&Started { directory, arguments, variables }) {
-        let place = dir.loop_dir(id);
-        drop(fs::create_dir_all(&place).and_then(|()| write_whole(&place.join(FILE), text.as_bytes())));
+        let file = dir.loop_dir(id).join(FILE);
+        // What a killed start left half written is nobody's.
+        let cleared = fs::create_dir_all(dir.loop_dir(id)).and_then(|()| remove_temporary(&file));
+        drop(cleared.and_then(|()| write_whole(&file, text.as_bytes())));
     }
 }
 

@@ -6,7 +6,7 @@
 mod support;
 
 use support::{Sandbox, WORKER};
-use wiggum_core::event::{EndReason, Event, Trouble};
+use wiggum_core::event::{EndReason, Event, Trouble, Verdict};
 use wiggum_core::health::{Health, NUDGER};
 
 /// The whole sequence in well under a second of waiting.
@@ -139,9 +139,15 @@ fn a_person_forces_a_handoff_and_the_next_attempt_goes_on() {
     assert_eq!(health[0]["health"]["health"], "failing");
     sandbox.launch(&sandbox.root, &["answer", "q1", "2"]).outcome_only().exits(0);
     running.finish().exits(0);
-    let errors =
-        sandbox.events().iter().filter(|e| matches!(e, Event::AgentEnded { error: Some(_), .. })).count();
-    assert_eq!(errors, 0, "a handoff is no error");
+    let verdicts: Vec<Verdict> = sandbox
+        .events()
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::Judged { verdict, .. } => Some(verdict),
+            _ => None,
+        })
+        .collect();
+    assert!(matches!(verdicts[..], [Verdict::HandedOver { .. }, Verdict::Accepted { .. }]), "{verdicts:?}");
 }
 
 #[test]
