@@ -43,6 +43,18 @@ pub(crate) enum Command {
     Init(InitArgs),
     /// What the loops of this repository are doing
     Status(OutputArgs),
+    /// How the agents of this repository's loops are: signs of life, nudges, circuit breakers
+    #[command(
+        after_help = "What counts as a sign of life, and what follows without one, is in docs/guards.md."
+    )]
+    Health(OutputArgs),
+    /// Watch all loops of this machine: their health, what they wait for, engines that died
+    ///
+    /// Shows the loops that this machine knows, those of this repository and those of the stores
+    /// given. Agents without a sign of life are nudged, people are called, and with --restart a run
+    /// whose engine died goes on, with growing pauses and not for ever.
+    #[command(after_help = MONITOR_EXAMPLES)]
+    Monitor(MonitorArgs),
     /// What happened: the journal of a loop
     Events(EventsArgs),
     /// Everything about one task: attempts, evidence, diff
@@ -298,6 +310,28 @@ pub(crate) struct LoopArgs {
     /// The loop's name or the beginning of its id [default: the one that runs, else the last]
     #[arg(long = "loop", value_name = "LOOP")]
     pub(crate) which: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+const MONITOR_EXAMPLES: &str = "\
+Examples:
+  wiggum monitor
+  wiggum monitor --once --json
+  wiggum monitor --once --restart        (from cron, say)
+  wiggum monitor ../other ../third/.wiggum";
+
+#[derive(Debug, Args)]
+pub(crate) struct MonitorArgs {
+    /// Further repositories, or their `.wiggum` directories
+    #[arg(value_name = "STORE")]
+    pub(crate) stores: Vec<PathBuf>,
+    /// Look once, do what has to be done, and end
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Let unfinished runs go on whose engine died
+    #[arg(long)]
+    pub(crate) restart: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -17,6 +17,7 @@ mod plot;
 mod record;
 mod sandbox;
 mod session;
+mod started;
 mod team;
 mod term;
 

@@ -6,8 +6,10 @@ use std::io::Write;
 
 use jiff::Timestamp;
 use wiggum_agents::{AgentEvent, Family};
+use wiggum_core::breaker::Phase;
 use wiggum_core::decide::{Waiting, why};
 use wiggum_core::event::{EndReason, Envelope, Event, Evidence, Flag, FlagKind, Question, Trouble, Verdict};
+use wiggum_core::health::Health;
 use wiggum_core::ids::{QuestionId, TaskId};
 use wiggum_core::policy::Millis;
 use wiggum_core::state::Loop;
@@ -149,6 +151,9 @@ impl Narrator {
         }
         if attempt > 1 {
             text.push_str(&style.yellow(&format!("  attempt {attempt}")));
+        }
+        if matches!(state.breaker.phase, Phase::HalfOpen(_)) {
+            text.push_str(&style.yellow("  a probe: the circuit breaker is half open"));
         }
         if entry.is_some_and(|entry| !entry.guidance.is_empty()) {
             text.push_str(&style.yellow("  with guidance"));
@@ -302,11 +307,11 @@ impl Narrator {
             | EndReason::MaxDuration
             | EndReason::BudgetExhausted
             | EndReason::PersonNeeded
-            | EndReason::ExplicitStop => style.yellow(&format!("‖ {}", end_words(reason))),
+            | EndReason::ExplicitStop => style.yellow(&format!("‖ {}", reason.ending().says)),
             EndReason::CircuitBreakerOpen
             | EndReason::HealthFailure
             | EndReason::ConsecutiveErrors
-            | EndReason::NoProgress => style.red(&format!("✗ {}", end_words(reason))),
+            | EndReason::NoProgress => style.red(&format!("✗ {}", reason.ending().says)),
         };
         self.line(&format!("\n{}", style.bold(&headline)));
         let detail = if reason == EndReason::GoalAchieved && counts.skipped == 0 && counts.total > 0 {
@@ -315,11 +320,17 @@ impl Narrator {
             format!("{} ({})", harmless(detail), reason.name())
         };
         self.line(&style.dim(&format!("  {detail}")));
-        if reason == EndReason::BudgetExhausted {
-            let hint = "raise the budget (--max-cost, or [budget] in wiggum.toml), then `wiggum run` goes on";
-            self.line(&format!("  {} {hint}", style.cyan("hint:")));
-        }
-        for hint in who_cannot_work(state) {
+        let about_reason = match reason {
+            EndReason::GoalAchieved | EndReason::PersonNeeded | EndReason::ExplicitStop => None,
+            EndReason::CircuitBreakerOpen
+            | EndReason::HealthFailure
+            | EndReason::ConsecutiveErrors
+            | EndReason::BudgetExhausted
+            | EndReason::MaxIterations
+            | EndReason::MaxDuration
+            | EndReason::NoProgress => Some(reason.ending().hint.to_owned()),
+        };
+        for hint in about_reason.into_iter().chain(who_cannot_work(state)) {
             self.line(&format!("  {} {hint}", style.cyan("hint:")));
         }
         self.progress(state);
@@ -389,7 +400,14 @@ impl Observer for Narrator {
                 self.line(&self.style.yellow("  ! a git hook changed the files: checking again"));
             }
             Event::EvidenceGathered { evidence, .. } => self.evidence(evidence),
-            Event::Judged { verdict, .. } => self.verdict(verdict),
+            Event::Judged { verdict, signals, .. } => {
+                self.verdict(verdict);
+                if !signals.is_empty() {
+                    let said: Vec<String> = signals.iter().map(ToString::to_string).collect();
+                    let text = format!("  · supports a claim: {}", harmless(&said.join("; ")));
+                    self.line(&self.style.dim(&text));
+                }
+            }
             Event::TaskCompleted { task, commit, verified, .. } => {
                 self.completed(envelope, state, task, commit.as_deref(), *verified);
             }
@@ -420,6 +438,15 @@ impl Observer for Narrator {
             Event::Nudged { .. } => {
                 let text = format!("  » {}", harmless(&describe(&envelope.event)));
                 self.line(&self.style.cyan(&text));
+            }
+            Event::HealthChanged { health, .. } => {
+                let text = format!("  ♥ {}", harmless(&describe(&envelope.event)));
+                let text = match health {
+                    Health::Healthy | Health::Degraded => self.style.dim(&text),
+                    Health::Stuck => self.style.yellow(&text),
+                    Health::Failing | Health::Terminated => self.style.red(&text),
+                };
+                self.line(&text);
             }
             Event::StatusPutBack { task, found, restored } => {
                 let text = format!(
@@ -513,6 +540,7 @@ impl Observer for Narrator {
             // The heading and the output already show these.
             Waiting::Agent { .. } | Waiting::Check { .. } | Waiting::Answer { .. } => {}
             Waiting::Backoff { .. }
+            | Waiting::Breaker { .. }
             | Waiting::Unavailable { .. }
             | Waiting::Paused
             | Waiting::Backlog { .. }
@@ -545,21 +573,6 @@ fn who_cannot_work(state: &Loop) -> Vec<String> {
 }
 
 /// What a reason for ending means, in words.
-pub(crate) fn end_words(reason: EndReason) -> &'static str {
-    match reason {
-        EndReason::GoalAchieved => "All tasks complete",
-        EndReason::CircuitBreakerOpen => "Ended: too many failures",
-        EndReason::HealthFailure => "Ended: the agent does not respond",
-        EndReason::ConsecutiveErrors => "Ended: too many errors in a row",
-        EndReason::BudgetExhausted => "Ended: the budget is used up",
-        EndReason::MaxIterations => "Ended: the iteration limit is reached",
-        EndReason::MaxDuration => "Ended: the time limit is reached",
-        EndReason::NoProgress => "Ended: no progress",
-        EndReason::PersonNeeded => "A person is needed",
-        EndReason::ExplicitStop => "Stopped",
-    }
-}
-
 pub(crate) fn answer_words(answer: &wiggum_core::event::Answer) -> String {
     use wiggum_core::event::Answer;
     match answer {

@@ -48,6 +48,10 @@ impl Style {
         Self::when(std::io::stdout().is_terminal())
     }
 
+    pub(crate) fn plain() -> Self {
+        Self { colour: false }
+    }
+
     fn when(terminal: bool) -> Self {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let forced = set("CLICOLOR_FORCE") || set("FORCE_COLOR");

@@ -65,7 +65,7 @@ fn a_check_over_its_time_is_no_evidence() {
 fn iterations_without_progress_end_with_7() {
     let sandbox = Sandbox::with_tasks(&["A", "B", "C", "D"]);
     sandbox.run("echo thinking", &["--verify", "true"]).exits(7);
-    assert_eq!(ended(&sandbox), EndReason::NoProgress);
+    assert_eq!(ended(&sandbox), EndReason::CircuitBreakerOpen);
     assert_eq!(sandbox.worked_on().len(), 3);
 }
 
@@ -230,7 +230,7 @@ fn outside_a_repository_no_progress_is_noticed_too() {
     let sandbox = Sandbox::plain();
     sandbox.write("PRD.json", &prd(&["A", "B", "C", "D"]));
     sandbox.run("echo thinking", &["--verify", "true"]).exits(7);
-    assert_eq!(ended(&sandbox), EndReason::NoProgress);
+    assert_eq!(ended(&sandbox), EndReason::CircuitBreakerOpen);
 }
 
 #[test]

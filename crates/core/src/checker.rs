@@ -10,6 +10,7 @@ use std::fmt;
 use jiff::Timestamp;
 
 use crate::event::{EndReason, Envelope, Event, Verdict};
+use crate::health::Health;
 use crate::ids::{Attempt, Iteration, Seq, TaskId};
 use crate::state::{Loop, Stage};
 use crate::task::FileStatus;
@@ -65,6 +66,7 @@ fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<String> {
         Event::IterationStarted { iteration, task, attempt, agent, .. } => {
             check_start(before, *iteration, task, *attempt)
                 .or_else(|| check_agent(before, task, agent, at))
+                .or_else(|| check_breaker(before, at))
                 .or_else(|| budget::check_start(before, task, at))
         }
         Event::AgentEnded { iteration, attempt, .. } | Event::Charged { iteration, attempt, .. } => {
@@ -77,7 +79,7 @@ fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<String> {
         | Event::WorkInspected { iteration, attempt, .. } => {
             check_fence(before, *iteration, *attempt, Stage::Judging)
         }
-        Event::Judged { iteration, attempt, verdict } => {
+        Event::Judged { iteration, attempt, verdict, signals: _ } => {
             check_fence(before, *iteration, *attempt, Stage::Judging)
                 .or_else(|| check_verdict(before, verdict))
         }
@@ -111,6 +113,9 @@ fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<String> {
             (!begun).then(|| "a restore that was not begun".to_owned())
         }
         Event::Nudged { iteration, attempt, .. } => check_fence(before, *iteration, *attempt, Stage::Agent),
+        Event::HealthChanged { iteration, attempt, health, .. } => {
+            check_fence(before, *iteration, *attempt, Stage::Agent).or_else(|| check_health(before, *health))
+        }
         Event::QuestionAnswered { id, .. } => {
             (!before.questions.contains_key(id)).then(|| format!("{id} is not open"))
         }
@@ -187,6 +192,35 @@ fn check_agent(before: &Loop, task: &TaskId, agent: &str, at: Timestamp) -> Opti
     }
     let why = before.agents.unavailable(agent, at)?;
     Some(format!("`{agent}` works although it cannot: {why}"))
+}
+
+fn check_breaker(before: &Loop, at: Timestamp) -> Option<String> {
+    if before.breaker.opened_in(before.run.number).is_some() {
+        return Some("an iteration starts in the run in which the breaker opened".to_owned());
+    }
+    let (_, until) = before.breaker.cooling(&before.policy.breaker)?;
+    (at < until).then(|| format!("an iteration starts although the breaker is open until {until}"))
+}
+
+/// No step of the sequence is left out, but where an agent is ended without further ado.
+fn check_health(before: &Loop, health: Health) -> Option<String> {
+    let vitals = &before.open.as_ref()?.vitals;
+    let rules = &before.policy.health;
+    let abrupt = before.policy.agents.silence.is_some();
+    let follows = match (vitals.health, health) {
+        (Health::Terminated, _) => false,
+        (Health::Healthy, Health::Degraded) => true,
+        (Health::Degraded | Health::Stuck, Health::Stuck) => vitals.nudges < rules.nudges,
+        (Health::Degraded | Health::Stuck, Health::Failing) => vitals.nudges >= rules.nudges,
+        (Health::Degraded | Health::Stuck | Health::Failing, Health::Healthy)
+        | (Health::Failing, Health::Terminated) => true,
+        (_, Health::Terminated) => abrupt,
+        (_, Health::Healthy | Health::Degraded | Health::Stuck | Health::Failing) => false,
+    };
+    (!follows).then(|| {
+        let (from, to) = (vitals.health.name(), health.name());
+        format!("the agent's health goes from {from} to {to} after {} nudges", vitals.nudges)
+    })
 }
 
 /// The agent at work hands over, or the iteration that has just ended did.
@@ -297,10 +331,17 @@ fn check_end(before: &Loop, reason: EndReason) -> Option<String> {
         EndReason::ExplicitStop => {
             before.run.stop_requested.is_none().then(|| "nobody asked to stop".to_owned())
         }
+        EndReason::CircuitBreakerOpen => {
+            let opened = before.breaker.opened_in(before.run.number).is_some();
+            (!opened).then(|| "the breaker did not open in this run".to_owned())
+        }
+        EndReason::HealthFailure => {
+            let limit = before.policy.health.max_terminations;
+            let reached = limit > 0 && before.run.terminations >= limit;
+            (!reached).then(|| "too few agents were ended for silence".to_owned())
+        }
         EndReason::BudgetExhausted => budget::check_end(before),
-        EndReason::CircuitBreakerOpen
-        | EndReason::HealthFailure
-        | EndReason::ConsecutiveErrors
+        EndReason::ConsecutiveErrors
         | EndReason::MaxDuration
         | EndReason::NoProgress
         | EndReason::PersonNeeded => None,

@@ -11,9 +11,11 @@ use crate::event::{EndReason, Event};
 use crate::ids::{Attempt, Iteration, QuestionId, TaskId};
 use crate::policy::RetryFrom;
 use crate::question::{blocked_question, failed_question};
+use crate::signal::support::{Rows, Signal};
 use crate::state::{Loop, OpenIteration, Stage, Workspace, add_millis};
 use crate::task::FileStatus;
 use crate::tasks::{TaskEntry, TaskState};
+use crate::termination;
 use crate::verdict::{Check, checks_for, judge, wants_evidence};
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,6 +42,15 @@ pub enum Action {
     StopAgent {
         iteration: Iteration,
         why: StopWhy,
+    },
+    /// Speak to the agent at work.
+    Nudge {
+        iteration: Iteration,
+        text: String,
+    },
+    /// Look for signs of life that do not show by themselves.
+    FeelPulse {
+        iteration: Iteration,
     },
     /// Write the attempt's work as a tree.
     TakeTree {
@@ -83,6 +94,8 @@ pub enum Action {
 pub enum StopWhy {
     /// The agent's own time is up: a failed attempt.
     AgentTimeout,
+    /// It shows no sign of life: a failed attempt.
+    Unresponsive,
     /// The run's time is up: an interruption.
     RunDuration,
     /// Somebody asked: an interruption.
@@ -110,6 +123,11 @@ pub enum Waiting {
     /// No agent can work just now; this one comes back first.
     Unavailable {
         agent: String,
+        why: String,
+        until: Timestamp,
+    },
+    /// The circuit breaker is open; then one iteration is tried.
+    Breaker {
         why: String,
         until: Timestamp,
     },
@@ -147,6 +165,12 @@ impl std::fmt::Display for Waiting {
                 write!(f, "the agent comes back at {until:.0} ({why})")
             }
             Self::Unavailable { agent, why, until } => write!(f, "{agent} comes back at {until:.0} ({why})"),
+            Self::Breaker { why, until } => {
+                write!(
+                    f,
+                    "the circuit breaker to cool down until {until:.0} ({why}); `wiggum resume` goes on at once"
+                )
+            }
             Self::Paused => f.write_str("paused"),
             Self::Backlog { problem } => write!(f, "the backlog to be mended: {problem}"),
             Self::Throttled { budget, until } => write!(f, "throttled until {until:.0}: spent {budget}"),
@@ -338,7 +362,15 @@ fn gather(state: &Loop, open: &OpenIteration) -> Plan {
     if open.inspection.is_none() {
         return one(Action::Inspect { iteration, attempt });
     }
-    record(Event::Judged { iteration, attempt, verdict: judge(state, open) })
+    record(Event::Judged { iteration, attempt, verdict: judge(state, open), signals: signals(state, open) })
+}
+
+fn signals(state: &Loop, open: &OpenIteration) -> Vec<Signal> {
+    let counts = state.tasks.counts();
+    let others_done = counts.total > 1 && counts.done + counts.skipped + 1 == counts.total;
+    // Whether this one leads to a commit is not known yet.
+    let rows = Rows { without_commit: state.rows.without_commit, ..state.rows_with(open) };
+    state.policy.claims.signals(&rows, open.phrase.as_deref(), others_done)
 }
 
 /// What follows from the last event and has to be out of the way before anything new starts.
@@ -396,8 +428,11 @@ fn start_next(state: &Loop, now: Timestamp) -> Plan {
     if next.is_none() && delayed.is_none() {
         return ask_or_end(state);
     }
-    if let Some((reason, detail)) = limit_reached(state, now) {
+    if let Some((reason, detail)) = termination::reached(state, now) {
         return end(state, reason, detail);
+    }
+    if let Some(plan) = cool_down(state, now) {
+        return plan;
     }
     if let Some(entry) = next {
         return hold_for_budget(state, now).unwrap_or_else(|| start(state, entry, now));
@@ -411,6 +446,14 @@ fn start_next(state: &Loop, now: Timestamp) -> Plan {
         waiting: waiting.map(|(until, task)| Waiting::Backoff { task, until }),
         ..Plan::default()
     }
+}
+
+/// The breaker opened in a run before this one.
+fn cool_down(state: &Loop, now: Timestamp) -> Option<Plan> {
+    let (tripped, until) = state.breaker.cooling(&state.policy.breaker)?;
+    let waiting = Waiting::Breaker { why: tripped.why.clone(), until };
+    let wake_at = [Some(until), run_deadline(state, now)].into_iter().flatten().min();
+    (until > now).then(|| Plan { wake_at, waiting: Some(waiting), ..Plan::default() })
 }
 
 fn hold_for_budget(state: &Loop, now: Timestamp) -> Option<Plan> {
@@ -459,28 +502,6 @@ fn start(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Plan {
         agent,
         carried,
     })
-}
-
-/// The limits in the order in which they are looked at; the first that is reached ends the run.
-fn limit_reached(state: &Loop, now: Timestamp) -> Option<(EndReason, String)> {
-    let (limits, run) = (&state.policy.limits, &state.run);
-    if limits.consecutive_errors > 0 && run.consecutive_errors >= limits.consecutive_errors {
-        return Some((EndReason::ConsecutiveErrors, format!("{} errors in a row", run.consecutive_errors)));
-    }
-    if let Some(detail) = budget::exhausted(state) {
-        return Some((EndReason::BudgetExhausted, detail));
-    }
-    if let Some(limit) = limits.iterations.filter(|limit| run.iterations >= *limit) {
-        return Some((EndReason::MaxIterations, format!("{limit} iterations used")));
-    }
-    if let Some(limit) = limits.duration.filter(|limit| state.active_ms(now) >= limit.0) {
-        return Some((EndReason::MaxDuration, format!("ran for {:?}", limit.as_duration())));
-    }
-    if limits.no_progress > 0 && run.without_progress >= limits.no_progress {
-        let detail = format!("{} iterations without a completion or a change", run.without_progress);
-        return Some((EndReason::NoProgress, detail));
-    }
-    None
 }
 
 /// Nothing can start: people are asked about what stands in the way, or needed to answer.

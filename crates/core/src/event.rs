@@ -10,10 +10,12 @@ use uuid::Uuid;
 
 use crate::budget::{Scope, Shared, Unit};
 use crate::handoff::Trigger;
+use crate::health::Health;
 use crate::ids::{Attempt, Epoch, Iteration, LoopId, QuestionId, Seq, TaskId};
 use crate::policy::{Millis, Policy};
 use crate::restore::TaskThen;
 use crate::signal::notes::Notes;
+use crate::signal::support::Signal;
 use crate::task::{FileStatus, Task};
 
 /// Version of the event shapes written by this build.
@@ -136,6 +138,9 @@ pub enum Event {
         /// What the agent's own output tells about itself.
         #[serde(default, skip_serializing_if = "AgentFacts::is_empty")]
         facts: Box<AgentFacts>,
+        /// A phrase in its message that supports a claim.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        phrase: Option<String>,
         /// What it did to the backlog that was not its to do.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         flags: Vec<Flag>,
@@ -181,6 +186,9 @@ pub enum Event {
         iteration: Iteration,
         attempt: Attempt,
         verdict: Verdict,
+        /// What supports a claim, or would; alone it completes nothing.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        signals: Vec<Signal>,
     },
     /// Unfinished work was put under a ref, where the next attempt (or a person) finds it.
     WorkKept {
@@ -253,6 +261,17 @@ pub enum Event {
         text: String,
         by: String,
         delivered: bool,
+    },
+    /// The agent at work shows signs of life again, or none, and what follows from that.
+    HealthChanged {
+        iteration: Iteration,
+        attempt: Attempt,
+        health: Health,
+        /// The last sign of life.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last_beat: Option<Timestamp>,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        detail: String,
     },
     /// The agent is to come to an end, or has, and another is to go on from there.
     HandoffStarted {
@@ -676,6 +695,8 @@ pub enum QuestionKind {
     Blocked,
     /// Flagged changes need a look before they are accepted.
     Flagged,
+    /// The agent at work shows no sign of life.
+    Unresponsive,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -694,7 +715,7 @@ pub enum Answer {
     Abort,
 }
 
-/// Why a run ended. The strings are a public contract, as are the exit codes.
+/// Why a run ended; [`crate::termination`] has all there is to say of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -709,35 +730,6 @@ pub enum EndReason {
     NoProgress,
     PersonNeeded,
     ExplicitStop,
-}
-
-impl EndReason {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::GoalAchieved => "goal_achieved",
-            Self::CircuitBreakerOpen => "circuit_breaker_open",
-            Self::HealthFailure => "health_failure",
-            Self::ConsecutiveErrors => "consecutive_errors",
-            Self::BudgetExhausted => "budget_exhausted",
-            Self::MaxIterations => "max_iterations",
-            Self::MaxDuration => "max_duration",
-            Self::NoProgress => "no_progress",
-            Self::PersonNeeded => "person_needed",
-            Self::ExplicitStop => "explicit_stop",
-        }
-    }
-
-    pub fn exit_code(self) -> u8 {
-        match self {
-            Self::GoalAchieved => 0,
-            Self::MaxIterations => 3,
-            Self::BudgetExhausted => 4,
-            Self::MaxDuration => 5,
-            Self::PersonNeeded => 6,
-            Self::CircuitBreakerOpen | Self::HealthFailure | Self::ConsecutiveErrors | Self::NoProgress => 7,
-            Self::ExplicitStop => 8,
-        }
-    }
 }
 
 /// What people and other programs ask of a running loop. Requests wait in the store until the

@@ -5,6 +5,7 @@
 //! the same journal and the same `now` always give the same plan.
 
 pub mod agents;
+pub mod breaker;
 pub mod budget;
 pub mod checker;
 pub mod checkpoint;
@@ -12,6 +13,7 @@ pub mod decide;
 pub mod event;
 pub mod forecast;
 pub mod handoff;
+pub mod health;
 pub mod ids;
 pub mod memory;
 pub mod policy;
@@ -26,6 +28,7 @@ pub mod state;
 pub mod stream;
 pub mod task;
 pub mod tasks;
+pub mod termination;
 pub mod text;
 pub mod verdict;
 pub mod weaken;

@@ -42,6 +42,11 @@ pub struct Policy {
     pub people: People,
     pub selection: Selection,
     pub agents: Agents,
+    pub claims: crate::signal::support::Rules,
+    pub health: crate::health::Rules,
+    /// Runs from before there was one went on without.
+    #[serde(default = "crate::breaker::Rules::off")]
+    pub breaker: crate::breaker::Rules,
     pub budget: Budget,
     /// What models cost whose agents do not say it, by the model's name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -130,7 +135,7 @@ pub struct Agents {
     pub backoff_max: Millis,
     /// Go on with the agent's own session instead of a fresh one.
     pub continue_sessions: bool,
-    /// How long an agent that tells what it does may say nothing.
+    /// How long an agent that tells what it does may say nothing before it is ended without further ado.
     pub silence: Option<Millis>,
 }
 
@@ -144,7 +149,7 @@ impl Default for Agents {
             backoff: Millis::from_secs(5),
             backoff_max: Millis::from_secs(600),
             continue_sessions: false,
-            silence: Some(Millis::from_secs(1800)),
+            silence: None,
         }
     }
 }

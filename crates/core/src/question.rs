@@ -99,7 +99,11 @@ fn chosen(question: &Question, number: u32) -> Meaning {
         (QuestionKind::Failed | QuestionKind::Blocked, _) => Meaning::Abort,
         (QuestionKind::Flagged, 1) => Meaning::Approve,
         (
-            QuestionKind::Stuck | QuestionKind::Deviation | QuestionKind::Repeated | QuestionKind::Flagged,
+            QuestionKind::Stuck
+            | QuestionKind::Deviation
+            | QuestionKind::Repeated
+            | QuestionKind::Flagged
+            | QuestionKind::Unresponsive,
             number,
         ) => {
             let text = usize::try_from(number).ok().and_then(|n| question.options.get(n.wrapping_sub(1)));

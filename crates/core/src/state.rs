@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use jiff::Timestamp;
 
 use crate::agents::Agents;
+use crate::breaker::{self, Breaker};
 use crate::budget::{self, Alert, Gauge, Spending, Strategy, Sum};
 use crate::checkpoint::{Checkpoints, Ended, Phase};
 use crate::event::{
@@ -17,15 +18,18 @@ use crate::event::{
 };
 use crate::forecast::{History, forecast};
 use crate::handoff::{Handoffs, Handover, Trigger};
+use crate::health::{self, Health, Vitals};
 use crate::ids::{Attempt, Epoch, Iteration, LoopId, QuestionId, Seq, TaskId};
 use crate::memory::Memory;
 use crate::policy::{Millis, Policy};
 use crate::question::{Meaning, failed_question, flagged, meaning, repeated_error};
 use crate::restore::Restoring;
 use crate::signal::notes::Notes;
+use crate::signal::support::Rows;
 use crate::task::{FileStatus, Task};
 use crate::tasks::{AttemptMemory, TaskEntry, TaskState, Tasks};
 use crate::text::head;
+use crate::weaken::is_test_path;
 
 /// How many ended iterations the status shows.
 const RECENT_ITERATIONS: usize = 20;
@@ -49,6 +53,9 @@ pub struct Loop {
     pub git: bool,
     pub run: Run,
     pub agents: Agents,
+    pub breaker: Breaker,
+    /// What the last iterations have in common.
+    pub rows: Rows,
     pub tasks: Tasks,
     /// The iteration under way. One at a time for now; what it may do is in its stage.
     pub open: Option<OpenIteration>,
@@ -93,6 +100,8 @@ pub struct Run {
     pub completed: u32,
     pub consecutive_errors: u32,
     pub without_progress: u32,
+    /// Agents in a row that were ended because they showed no sign of life.
+    pub terminations: u32,
     pub usage: Usage,
     pub stop_requested: Option<String>,
     pub ended: Option<(EndReason, String)>,
@@ -141,6 +150,9 @@ pub struct OpenIteration {
     /// How often a hook changed the tree of this attempt.
     pub altered: u32,
     pub usage: Option<Usage>,
+    pub vitals: Vitals,
+    /// A phrase of its message that supports a claim.
+    pub phrase: Option<String>,
     pub tool_calls: u32,
     pub agent_duration: Millis,
     pub notes: Notes,
@@ -176,6 +188,8 @@ pub struct Inspection {
     /// The first paths that differ.
     pub changed: Vec<String>,
     pub changed_total: u32,
+    /// Tests were changed, and nothing else.
+    pub only_tests: bool,
     pub digest: String,
 }
 
@@ -272,6 +286,8 @@ impl Loop {
                     flags: Vec::new(),
                     altered: 0,
                     usage: None,
+                    vitals: Vitals::new(at),
+                    phrase: None,
                     tool_calls: 0,
                     agent_duration: Millis(0),
                     notes: Notes::default(),
@@ -284,6 +300,7 @@ impl Loop {
                 message,
                 usage,
                 claim,
+                phrase,
                 questions,
                 error,
                 exit,
@@ -293,6 +310,7 @@ impl Loop {
                 duration,
                 ..
             } => {
+                self.close_question_of_agent();
                 if let Some(usage) = usage {
                     self.charge(*usage, facts.model.as_deref(), at);
                 }
@@ -305,6 +323,7 @@ impl Loop {
                     open.message.clone_from(&message.excerpt);
                     open.usage = *usage;
                     open.claim.clone_from(claim);
+                    open.phrase.clone_from(phrase);
                     open.asked.clone_from(questions);
                     open.error.clone_from(error);
                     open.trouble.clone_from(&facts.trouble);
@@ -345,6 +364,7 @@ impl Loop {
                         changed: changed.iter().take(REMEMBERED_PATHS).cloned().collect(),
                         changed_total: *changed_total,
                         digest: digest.clone(),
+                        only_tests: !changed.is_empty() && changed.iter().all(|path| is_test_path(path)),
                     });
                     open.note_flags(flags);
                 }
@@ -395,12 +415,15 @@ impl Loop {
             }
             Event::QuestionRaised { id, task, question } => self.raise(*id, task, question, at),
             Event::QuestionAnswered { id, answer, .. } => self.answer(*id, answer, at),
-            Event::Nudged { text, delivered, .. } => {
-                if let Some(open) = self.open.as_ref().filter(|_| !delivered)
+            Event::Nudged { text, delivered, by, .. } => {
+                if let Some(open) = self.open.as_ref().filter(|_| !delivered && !health::is_call(by))
                     && let Some(slot) = self.tasks.slot(&open.task)
                 {
                     self.tasks.entries[slot].guidance.push(text.clone());
                 }
+            }
+            Event::HealthChanged { health, last_beat, detail, .. } => {
+                self.change_health(*health, *last_beat, detail, at);
             }
             Event::HandoffStarted { iteration, trigger, asked, .. } => {
                 self.start_handoff(*iteration, trigger, *asked, at);
@@ -423,7 +446,10 @@ impl Loop {
             }
             Event::Restored { .. } => self.finish_restore(at),
             Event::Paused { .. } => self.paused = true,
-            Event::Resumed { .. } => self.paused = false,
+            Event::Resumed { .. } => {
+                self.paused = false;
+                self.breaker.close();
+            }
             Event::StopRequested { by } => self.run.stop_requested = Some(by.clone()),
             Event::Interrupted { .. } => self.interrupt(at),
             Event::UserChangesSetAside { commit, .. } => self.user_changes = Some(commit.clone()),
@@ -518,6 +544,7 @@ impl Loop {
         self.checkpoints.iteration_started(open.base.as_ref(), open.branch.as_ref());
         self.iterations = open.iteration;
         self.run.iterations += 1;
+        self.breaker.probe();
         self.workspace =
             if open.carried.is_some() { Workspace::Holds(open.task.clone()) } else { Workspace::Clean };
         self.set_state(&open.task, TaskState::Running, open.started_at);
@@ -558,6 +585,9 @@ impl Loop {
     }
 
     fn judge(&mut self, verdict: &Verdict, at: Timestamp) {
+        if let Some(open) = self.open.as_ref().filter(|_| !matches!(verdict, Verdict::Unavailable { .. })) {
+            self.rows = self.rows_with(open);
+        }
         if let Verdict::Accepted { verified } = verdict {
             if let Some(open) = &mut self.open {
                 open.stage = Stage::Landing { verified: *verified };
@@ -578,7 +608,11 @@ impl Loop {
             open.session = None;
         }
         self.agents.worked(&open.agent, open.session.as_ref());
-        self.count_progress(&open);
+        if open.vitals.health != Health::Terminated {
+            self.run.terminations = 0;
+        }
+        let progress = self.count_progress(&open);
+        self.note_in_breaker(&open, verdict, progress, at);
         self.remember_ended(&open, verdict_name(verdict), at);
         self.close(&open, phase_after(verdict), verdict_name(verdict), at);
         let entry_limit = self.policy.limits.stuck_threshold;
@@ -612,6 +646,7 @@ impl Loop {
             Verdict::Errored { failure } if stuck => {
                 self.run.consecutive_errors = 0;
                 self.run.without_progress = 0;
+                self.breaker.forget_streaks();
                 self.to_ask
                     .push_back((Some(open.task.clone()), repeated_error(&open.task, failure, entry_limit)));
             }
@@ -639,6 +674,12 @@ impl Loop {
         }
     }
 
+    /// The rows with the iteration under way.
+    pub(crate) fn rows_with(&self, open: &OpenIteration) -> Rows {
+        let says_done = open.claim.is_some() || open.phrase.is_some();
+        self.rows.with(says_done, open.inspection.as_ref().is_some_and(|seen| seen.only_tests))
+    }
+
     /// What every ended iteration leaves behind: a checkpoint to be made, what was learnt, and
     /// whether work is handed over.
     fn close(&mut self, open: &OpenIteration, phase: Phase, outcome: &str, at: Timestamp) {
@@ -660,6 +701,7 @@ impl Loop {
 
     /// As if it had not been started, but for its work and for what is known of the agent now.
     fn note_unavailable(&mut self, open: &OpenIteration, trouble: &Trouble, message: &str, at: Timestamp) {
+        self.breaker.lose_probe();
         let iteration = open.iteration;
         self.agents.note_trouble(&self.policy.agents, &open.agent, iteration, trouble, message, at);
         self.run.iterations = self.run.iterations.saturating_sub(1);
@@ -669,8 +711,8 @@ impl Loop {
     }
 
     /// No progress means neither a completion nor a change of the tree.
-    fn count_progress(&mut self, open: &OpenIteration) {
-        let Some(slot) = self.tasks.slot(&open.task) else { return };
+    fn count_progress(&mut self, open: &OpenIteration) -> bool {
+        let Some(slot) = self.tasks.slot(&open.task) else { return false };
         let entry = &mut self.tasks.entries[slot];
         let digest = open.inspection.as_ref().map(|seen| seen.digest.clone());
         let changed = match (&digest, &entry.last_digest) {
@@ -683,6 +725,46 @@ impl Loop {
             self.run.without_progress = 0;
         } else {
             self.run.without_progress += 1;
+        }
+        changed
+    }
+
+    fn note_in_breaker(&mut self, open: &OpenIteration, verdict: &Verdict, progress: bool, at: Timestamp) {
+        let seen = match verdict {
+            Verdict::Errored { failure } => breaker::Seen::Failed {
+                signature: &failure.signature,
+                denied: open.trouble == Some(Trouble::PermissionDenied),
+                progress,
+            },
+            Verdict::Asked | Verdict::Held { .. } => breaker::Seen::Asked,
+            Verdict::Refuted { .. }
+            | Verdict::Unclaimed
+            | Verdict::HandedOver { .. }
+            | Verdict::Accepted { .. }
+            | Verdict::Unavailable { .. } => breaker::Seen::Ended { progress },
+        };
+        self.breaker.note(&self.policy.breaker, seen, self.run.number, at);
+    }
+
+    fn change_health(&mut self, health: Health, last_beat: Option<Timestamp>, detail: &str, at: Timestamp) {
+        match health {
+            Health::Healthy => self.close_question_of_agent(),
+            Health::Terminated => {
+                let by_person = self.open.as_ref().is_some_and(|open| open.vitals.is_told());
+                self.run.terminations = if by_person { 0 } else { self.run.terminations + 1 };
+                self.close_question_of_agent();
+            }
+            Health::Degraded | Health::Stuck | Health::Failing => {}
+        }
+        if let Some(open) = &mut self.open {
+            open.vitals.change(health, last_beat, detail, at);
+        }
+    }
+
+    /// Whatever the agent has come to, there is nothing left to ask about it.
+    fn close_question_of_agent(&mut self) {
+        if let Some(id) = self.open.as_mut().and_then(|open| open.vitals.question.take()) {
+            self.questions.remove(&id);
         }
     }
 
@@ -708,6 +790,9 @@ impl Loop {
         self.run.completed += 1;
         self.run.consecutive_errors = 0;
         self.run.without_progress = 0;
+        self.run.terminations = 0;
+        self.breaker.close();
+        self.rows.commit();
         self.workspace = Workspace::Clean;
         self.unkept = None;
         if let Some(slot) = self.tasks.slot(task) {
@@ -737,7 +822,9 @@ impl Loop {
         let Some(open) = self.open.take() else { return };
         self.unkept = Some((open.task.clone(), open.iteration));
         self.run.consecutive_errors = 0;
-        self.count_progress(&open);
+        let progress = self.count_progress(&open);
+        let seen = breaker::Seen::Ended { progress };
+        self.breaker.note(&self.policy.breaker, seen, self.run.number, at);
         self.remember_ended(&open, "commit refused", at);
         self.close(&open, Phase::Testing, "commit refused", at);
         if let Some(slot) = self.tasks.slot(&open.task) {
@@ -761,6 +848,8 @@ impl Loop {
     }
 
     fn interrupt(&mut self, at: Timestamp) {
+        self.close_question_of_agent();
+        self.breaker.lose_probe();
         let Some(open) = self.open.take() else { return };
         self.iterations = open.iteration - 1;
         self.run.iterations = self.run.iterations.saturating_sub(1);
@@ -807,12 +896,22 @@ impl Loop {
                 QuestionKind::Failed | QuestionKind::Blocked => {
                     self.run.asked_about.insert(task.clone());
                 }
+                QuestionKind::Unresponsive => {
+                    if let Some(open) = &mut self.open {
+                        open.vitals.question = Some(id);
+                    }
+                }
             }
         }
     }
 
     fn answer(&mut self, id: QuestionId, answer: &Answer, at: Timestamp) {
         let Some(asked) = self.questions.remove(&id) else { return };
+        self.breaker.close();
+        if asked.question.kind == QuestionKind::Unresponsive {
+            self.answer_about_agent(id, answer, at);
+            return;
+        }
         let meaning = meaning(&asked.question, answer);
         if meaning == Meaning::Abort {
             self.run.stop_requested = Some(format!("answer to {id}"));
@@ -847,6 +946,19 @@ impl Loop {
         }
     }
 
+    fn answer_about_agent(&mut self, id: QuestionId, answer: &Answer, at: Timestamp) {
+        if *answer == Answer::Abort {
+            self.run.stop_requested = Some(format!("answer to {id}"));
+        }
+        let Some(open) = &mut self.open else { return };
+        open.vitals.answer(answer, at);
+        if let Answer::Words { text } = answer
+            && let Some(slot) = self.tasks.slot(&open.task)
+        {
+            self.tasks.entries[slot].guidance.push(text.clone());
+        }
+    }
+
     fn reopen(&mut self, task: &TaskId, at: Timestamp) {
         let Some(slot) = self.tasks.slot(task) else { return };
         if self.tasks.entries[slot].state == TaskState::Running {
@@ -856,12 +968,15 @@ impl Loop {
         self.run.asked_about.remove(task);
         self.run.consecutive_errors = 0;
         self.run.without_progress = 0;
+        self.run.terminations = 0;
+        self.breaker.close();
         self.tasks.undelay(slot);
         self.tasks.entries[slot].forget_failures();
         self.set_state(task, TaskState::Open, at);
     }
 
     fn settle_by_person(&mut self, task: &TaskId, state: TaskState, at: Timestamp) {
+        self.breaker.close();
         self.close_questions_of(task);
         self.set_state(task, state, at);
     }

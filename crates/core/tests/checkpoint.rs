@@ -1,5 +1,6 @@
 //! Checkpoints, handing over, remembering and going back: all of it as seen from the journal.
 
+#[expect(dead_code, reason = "each test file uses its part of this")]
 mod support;
 
 use support::{Mood, World};
@@ -48,6 +49,7 @@ fn end_agent(world: &mut World, message: &str, claim: bool, error: Option<&str>,
         error: error.map(|error| Failure { message: text(error), signature: text(error) }),
         flags: Vec::new(),
         notes: Box::new(read_notes(message)),
+        phrase: None,
         ended_processes: 0,
     });
 }

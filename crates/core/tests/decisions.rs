@@ -3,6 +3,7 @@
 //! A seeded world carries out every plan with random outcomes. Each journal it produces must keep
 //! the checker's invariants, fold to the same plan again, and come to an end.
 
+#[expect(dead_code, reason = "each test file uses its part of this")]
 mod support;
 
 use support::{Mood, World};
@@ -77,6 +78,7 @@ fn goal_is_achieved_only_when_everything_is_done_or_skipped() {
         "consecutive_errors",
         "budget_exhausted",
         "no_progress",
+        "circuit_breaker_open",
         "explicit_stop",
     ] {
         assert!(seen.contains(reason), "no seed ended with {reason}: {seen:?}");
@@ -128,6 +130,14 @@ fn refuted_claims_are_no_errors_and_a_task_that_used_up_its_attempts_fails_alone
 #[test]
 fn an_agent_that_neither_claims_nor_changes_anything_makes_no_progress() {
     let mut world = World::new(1, Mood::Idle);
+    world.start(&["a", "b"]);
+    world.run();
+    // The breaker looks first; without it the limit on missing progress is left.
+    assert_eq!(world.ended(), EndReason::CircuitBreakerOpen);
+    assert_eq!(world.state.run.iterations, 3);
+
+    let mut world = World::new(1, Mood::Idle);
+    world.policy.breaker.no_progress = 0;
     world.start(&["a", "b"]);
     world.run();
     assert_eq!(world.ended(), EndReason::NoProgress);

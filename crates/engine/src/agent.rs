@@ -1,16 +1,11 @@
 //! The agents a loop may use: what they are given, and when they are given up.
 
 use std::mem::discriminant;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 use wiggum_agents::{AgentEvent, Driver, Finished, Problem, Session};
 use wiggum_core::event::Trouble;
-use wiggum_core::policy::Millis;
 use wiggum_core::redact::is_secret_name;
-use wiggum_workspace::process::Stop;
 
 use crate::engine::{Engine, Settings};
 
@@ -78,34 +73,6 @@ impl ChosenSession {
     }
 }
 
-/// How long an agent has said nothing, and how long it may.
-#[derive(Clone, Debug)]
-pub(crate) struct Quiet {
-    started: Instant,
-    /// Milliseconds from the start to the last sign of life.
-    last: Arc<AtomicU64>,
-    limit: Option<Duration>,
-}
-
-impl Quiet {
-    pub(crate) fn new(limit: Option<Millis>) -> Self {
-        let limit = limit.map(Millis::as_duration);
-        Self { started: Instant::now(), last: Arc::default(), limit }
-    }
-
-    /// Called on the thread that reads the output.
-    pub(crate) fn broken(&self) {
-        let now = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.last.store(now, Ordering::Relaxed);
-    }
-
-    /// How much longer it may be silent; without a limit, for ever.
-    fn left(&self) -> Option<Duration> {
-        let silent_since = Duration::from_millis(self.last.load(Ordering::Relaxed));
-        Some((silent_since + self.limit?).saturating_sub(self.started.elapsed()))
-    }
-}
-
 impl Engine<'_> {
     /// The session to go on with, or a new one that can be gone on with later.
     pub(crate) fn choose_session(&self, agent: &str) -> Option<ChosenSession> {
@@ -116,16 +83,6 @@ impl Engine<'_> {
             Some(session) => ChosenSession::Continued(session),
             None => ChosenSession::Named(Uuid::now_v7().to_string()),
         })
-    }
-
-    /// Ends an agent that has been silent for too long; says how long it may still be.
-    pub(crate) fn end_silent_agent(&mut self) -> Option<Duration> {
-        let left = self.agent.as_ref().filter(|agent| agent.given_up.is_none())?.quiet.left()?;
-        if left.is_zero() {
-            self.give_up_agent(Trouble::Silent);
-            return None;
-        }
-        Some(left)
     }
 
     /// What an agent says of itself while it runs can mean that it is not worth waiting for.
@@ -145,14 +102,6 @@ impl Engine<'_> {
             | AgentEvent::Session(_)
             | AgentEvent::Limit { .. }
             | AgentEvent::Notice(_) => {}
-        }
-    }
-
-    fn give_up_agent(&mut self, trouble: Trouble) {
-        let grace = self.settings.grace;
-        if let Some(agent) = self.agent.as_mut().filter(|agent| agent.given_up.is_none()) {
-            agent.given_up = Some(trouble);
-            agent.process.stop(Stop::Asked, grace);
         }
     }
 }

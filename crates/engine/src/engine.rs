@@ -26,10 +26,11 @@ use wiggum_workspace::git::{Git, Guardian, Known};
 use wiggum_workspace::paths::ProcessLock;
 use wiggum_workspace::process::{self, Ended, Grace, Running, Stop};
 
-use crate::agent::{Agent, Quiet};
+use crate::agent::Agent;
 use crate::backlog_file::{BacklogError, BacklogFile, Refresh, difference};
 use crate::clock::Clock;
 use crate::error::EngineError;
+use crate::health::Heart;
 use crate::journal::Journal;
 use crate::money::{Purse, is_alive};
 use crate::nudge::Nudges;
@@ -170,12 +171,12 @@ pub struct Engine<'a> {
     waker: Option<Waker>,
     last_waiting: Option<Waiting>,
     interrupted: Option<&'static str>,
-    status: StatusFile,
+    pub(crate) status: StatusFile,
 }
 
 /// Is `status.json` behind the state, and when was it written?
 #[derive(Default)]
-struct StatusFile {
+pub(crate) struct StatusFile {
     stale: bool,
     written: Option<Instant>,
 }
@@ -186,6 +187,11 @@ impl StatusFile {
         let since = self.written.map_or(STATUS_INTERVAL, |at| at.elapsed());
         self.stale.then(|| STATUS_INTERVAL.saturating_sub(since))
     }
+
+    /// Nothing was recorded, but what it tells beside that is old.
+    pub(crate) fn refresh_after(&mut self, age: Duration) {
+        self.stale |= self.written.is_some_and(|at| at.elapsed() >= age);
+    }
 }
 
 /// The agent's process, and what this engine wants of it.
@@ -194,7 +200,7 @@ pub(crate) struct RunningAgent {
     /// What it was told, wherever its copy in a file has gone.
     pub(crate) prompt: String,
     pub(crate) stopping: Option<StopWhy>,
-    pub(crate) quiet: Quiet,
+    pub(crate) heart: Heart,
     pub(crate) nudges: Nudges,
     /// What the agent was ended for that it would not have said itself.
     pub(crate) given_up: Option<Trouble>,
@@ -280,6 +286,10 @@ impl<'a> Engine<'a> {
         self.journal.id
     }
 
+    pub fn dir(&self) -> &StateDir {
+        &self.dir
+    }
+
     pub fn state(&self) -> &Loop {
         &self.journal.state
     }
@@ -351,7 +361,8 @@ impl<'a> Engine<'a> {
             if self.journal.state.open.is_none() {
                 self.read_backlog()?;
             }
-            let plan = decide(&self.journal.state, self.clock.now());
+            let mut plan = decide(&self.journal.state, self.clock.now());
+            self.look_after_agent(&mut plan);
             if self.act(&plan)? {
                 continue;
             }
@@ -385,7 +396,10 @@ impl<'a> Engine<'a> {
             Action::StartIteration { iteration, task, attempt, agent, carried } => {
                 self.start_iteration(*iteration, task, *attempt, agent, carried.as_deref())?;
             }
+            Action::StopAgent { why: StopWhy::Unresponsive, .. } => self.give_up_agent(Trouble::Silent),
             Action::StopAgent { why, .. } => return self.stop_agent(*why),
+            Action::Nudge { text, .. } => self.nudge(text.clone(), wiggum_core::health::NUDGER),
+            Action::FeelPulse { .. } => self.feel_pulse(),
             Action::TakeTree { iteration, attempt } => self.take_tree(*iteration, *attempt)?,
             Action::RunCheck { iteration, attempt, index: _, check } => {
                 if self.check.is_some() {
@@ -454,9 +468,7 @@ impl<'a> Engine<'a> {
             }
         }
         let plan_limit = plan.wake_at.map(|at| self.clock.until(at));
-        let silence_limit = self.end_silent_agent();
-        let limit =
-            [plan_limit, check_limit, silence_limit, self.status.due_in()].into_iter().flatten().min();
+        let limit = [plan_limit, check_limit, self.status.due_in()].into_iter().flatten().min();
         match limit {
             None => self.inputs.recv().ok(),
             Some(limit) => self.inputs.recv_timeout(limit).ok(),
@@ -470,6 +482,7 @@ impl<'a> Engine<'a> {
                     self.observer.agent(event);
                     self.heed(event);
                 }
+                self.agent_speaks();
                 Ok(())
             }
             Input::AgentEnded { ended, finished } => self.agent_ended(ended, &finished),
@@ -531,8 +544,9 @@ impl<'a> Engine<'a> {
         for pending in &requests {
             self.journal.handled(pending.id);
             // Whoever paused or stopped meant the engine of that time, not this one.
-            let stale = self.journal.state.run.started_at.is_some_and(|at| pending.at < at);
-            if !(stale && requests::is_about_the_engine(&pending.request)) {
+            let state = &self.journal.state;
+            let stale = state.run.started_at.is_some_and(|at| pending.at < at);
+            if !(stale && requests::is_about_the_engine(state, &pending.request)) {
                 self.handle_request(&pending.request, &pending.by)?;
             }
         }
@@ -651,7 +665,11 @@ impl<'a> Engine<'a> {
     /// `status.json` is a courtesy to other programs: the journal does not depend on it.
     fn write_status_file(&mut self) {
         let dir = self.dir.loop_dir(self.journal.id);
-        let status = status::projection(&self.journal.state, self.clock.now());
+        let mut status = status::status(&self.journal.state, self.clock.now());
+        if let Some((health, beat)) = status.health.as_mut().zip(self.last_beat()) {
+            health.last_beat = beat;
+        }
+        let status = serde_json::to_string(&status).unwrap_or_default();
         drop(status::write(&dir, "status.json", &status));
         self.status = StatusFile { stale: false, written: Some(Instant::now()) };
     }

@@ -16,7 +16,7 @@ use wiggum_core::ids::{Attempt, Iteration, TaskId};
 use wiggum_core::policy::Millis;
 use wiggum_core::prompt::{self, PastAttempt, PromptParts};
 use wiggum_core::redact::Redactor;
-use wiggum_core::signal::claim::{ClaimReader, DEFAULT_PROMISES};
+use wiggum_core::signal::claim::ClaimReader;
 use wiggum_core::signal::error::{failure_from, failure_of};
 use wiggum_core::signal::escalation::read_escalations;
 use wiggum_core::signal::notes::read_notes;
@@ -27,11 +27,12 @@ use wiggum_store::Transcript;
 use wiggum_workspace::crash;
 use wiggum_workspace::process::{self, Capture, CommandLine, Ended, Launch, Sink};
 
-use crate::agent::{self, ChosenSession, Quiet};
+use crate::agent::{self, ChosenSession};
 use crate::backlog_file::{BacklogError, difference};
 use crate::clock::Clock;
 use crate::engine::{Engine, Input, RunningAgent, Tap};
 use crate::error::{EngineError, chain};
+use crate::health::{Ear, Heart};
 use crate::nudge::{self, Nudges};
 use crate::status;
 
@@ -171,12 +172,12 @@ impl Engine<'_> {
         launch.marker = Some(("WIGGUM_LOOP_ID".to_owned(), id.to_string()));
         launch.confinement = self.confinement(agent);
         let live = agent.driver.abilities().live;
-        let quiet = Quiet::new(self.settings.policy.agents.silence.filter(|_| live));
+        let (heart, ear) = Heart::new(self.clock.now(), live);
         let sink = AgentSink {
             sender: self.sender.clone(),
             parser: agent.driver.parser(),
             redactors: [Redactor::new(self.secrets.clone()), Redactor::new(self.secrets.clone())],
-            quiet: quiet.clone(),
+            ear,
             tap: self.settings.tap.clone(),
             transcript: Some(Transcript::create(&self.dir.transcripts(id), iteration, attempt, task)),
             started: Instant::now(),
@@ -190,7 +191,7 @@ impl Engine<'_> {
             process,
             prompt: prompt.to_owned(),
             stopping: None,
-            quiet,
+            heart,
             nudges: Nudges::open(self.dir.nudges(id)),
             given_up: None,
         });
@@ -241,7 +242,7 @@ impl Engine<'_> {
                 self.charge_interrupted(usage, finished);
                 self.interrupt_agent("the run's time was up", ended.ended_processes)
             }
-            Some(StopWhy::AgentTimeout | StopWhy::Handoff) | None => {
+            Some(StopWhy::AgentTimeout | StopWhy::Unresponsive | StopWhy::Handoff) | None => {
                 self.judge_agent(ended, finished, usage, &prompt, flags)
             }
         }
@@ -279,8 +280,11 @@ impl Engine<'_> {
         let (ticked, backlog_flags) = self.guard_backlog(&task)?;
         flags.extend(backlog_flags);
         flags.extend(self.touched()?);
-        let reader = ClaimReader { task: &task, prompt, promises: DEFAULT_PROMISES };
+        let rules = &self.journal.state.policy.claims;
+        let promises: Vec<&str> = rules.promises.iter().map(String::as_str).collect();
+        let reader = ClaimReader { task: &task, prompt, promises: &promises };
         let claim = reader.read(&finished.message).or(ticked);
+        let phrase = rules.phrase(&finished.message).map(str::to_owned);
         let questions = read_escalations(&finished.message, prompt);
         let failed = finished.problem.is_some() || ended.exit == Exit::TimedOut;
         let error = (failed && questions.is_empty())
@@ -303,6 +307,7 @@ impl Engine<'_> {
                 ..finished.facts.clone()
             }),
             claim,
+            phrase,
             questions,
             error,
             flags,
@@ -538,13 +543,13 @@ struct AgentSink {
     clock: Clock,
     /// Of standard output and standard error.
     redactors: [Redactor; 2],
-    quiet: Quiet,
+    ear: Ear,
     tap: Option<Arc<dyn Tap>>,
 }
 
 impl Sink for AgentSink {
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
-        self.quiet.broken();
+        self.ear.hear(bytes);
         let [stdout, stderr] = &mut self.redactors;
         let redactor = if stream == Stream::Stdout { stdout } else { stderr };
         let shown = redactor.push(bytes);

@@ -12,6 +12,7 @@ pub mod clock;
 mod engine;
 pub mod error;
 mod handoff;
+mod health;
 mod iteration;
 mod journal;
 mod land;

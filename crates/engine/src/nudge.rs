@@ -134,6 +134,10 @@ impl Engine<'_> {
     /// Some may have been heard.
     pub(crate) fn note_delivered(&mut self) {
         let taken = self.agent.as_mut().map(|agent| agent.nudges.taken()).unwrap_or_default();
+        let now = self.clock.now();
+        if let Some(agent) = self.agent.as_mut().filter(|_| !taken.is_empty()) {
+            agent.heart.beat(now);
+        }
         for nudge in taken {
             self.record_nudge(nudge.text, nudge.by, true);
         }

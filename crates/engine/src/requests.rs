@@ -1,6 +1,7 @@
 //! Requests of people and other programs, turned into events in the light of the state.
 
-use wiggum_core::event::{Answer, Event, Request};
+use wiggum_core::breaker::Phase;
+use wiggum_core::event::{Answer, Event, QuestionKind, Request};
 use wiggum_core::ids::TaskId;
 use wiggum_core::state::{Loop, Stage};
 use wiggum_core::tasks::TaskState;
@@ -17,9 +18,11 @@ pub(crate) enum Translated {
 }
 
 /// Does a request mean the engine that runs now, rather than the loop?
-pub(crate) fn is_about_the_engine(request: &Request) -> bool {
+pub(crate) fn is_about_the_engine(state: &Loop, request: &Request) -> bool {
     match request {
-        Request::Pause | Request::Resume | Request::Stop | Request::Nudge { .. } | Request::Handoff => true,
+        // Said to a breaker that opened, it is about the loop.
+        Request::Resume => state.breaker.phase == Phase::Closed,
+        Request::Pause | Request::Stop | Request::Nudge { .. } | Request::Handoff => true,
         Request::Checkpoint
         | Request::Skip { .. }
         | Request::Retry { .. }
@@ -37,7 +40,7 @@ pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated
     match request {
         Request::Pause if state.paused => Translated::Events(Vec::new()),
         Request::Pause => one(Event::Paused { by }),
-        Request::Resume if state.paused => one(Event::Resumed { by }),
+        Request::Resume if state.paused || state.breaker.phase != Phase::Closed => one(Event::Resumed { by }),
         Request::Resume => Translated::Events(Vec::new()),
         Request::Stop => one(Event::StopRequested { by }),
         Request::Checkpoint => Translated::Checkpoint,
@@ -73,6 +76,11 @@ pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated
         Request::Answer { question, answer } => match state.questions.get(question) {
             None => notice(None, format!("{question} is not open (any more)")),
             Some(asked) => match answer {
+                // Its agent is at work, and has to be stopped first.
+                Answer::Skip if asked.question.kind == QuestionKind::Unresponsive => match &asked.task {
+                    Some(task) => Translated::SkipRunning(task.clone()),
+                    None => Translated::Events(Vec::new()),
+                },
                 Answer::Option { number }
                     if usize::try_from(*number).is_ok_and(|n| n == 0 || n > asked.question.options.len()) =>
                 {

@@ -7,8 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use wiggum_core::budget::{Gauge, Unit, gauges};
 use wiggum_core::decide::decide;
-use wiggum_core::event::EndReason;
-use wiggum_core::state::Loop;
+use wiggum_core::state::{Loop, OpenIteration, Stage};
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Status {
@@ -16,7 +15,7 @@ pub struct Status {
     pub name: String,
     pub repository: String,
     pub backlog: String,
-    /// initializing, running, paused, handoff, completed, failed or terminated.
+    /// initializing, running, paused, handoff, completing, completed, failed or terminated.
     pub state: String,
     pub run: u32,
     pub agent: String,
@@ -27,6 +26,11 @@ pub struct Status {
     pub max_iterations: Option<u32>,
     /// What the loop waits for, in words.
     pub waiting: Option<String>,
+    /// Of the agent at work.
+    #[serde(default)]
+    pub health: Option<HealthStatus>,
+    #[serde(default)]
+    pub breaker: BreakerStatus,
     pub questions: Vec<QuestionStatus>,
     /// The newest checkpoint.
     #[serde(default)]
@@ -86,6 +90,29 @@ pub struct Current {
     pub started_at: Timestamp,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HealthStatus {
+    /// healthy, degraded, stuck, failing or terminated.
+    pub health: String,
+    pub since: Timestamp,
+    /// The last sign of life; in `status.json` a few seconds old at most, elsewhere as it was recorded.
+    pub last_beat: Timestamp,
+    pub nudges: u32,
+    pub detail: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BreakerStatus {
+    /// closed, open or half_open.
+    pub state: String,
+    pub why: Option<String>,
+    pub until: Option<Timestamp>,
+    /// What is counted towards its opening.
+    pub no_progress: u32,
+    pub same_error: u32,
+    pub permission_denied: u32,
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct QuestionStatus {
     pub id: String,
@@ -141,6 +168,8 @@ pub fn status(state: &Loop, now: Timestamp) -> Status {
         current_iteration: state.run.iterations,
         max_iterations: state.policy.limits.iterations,
         waiting: decide(state, now).waiting.map(|waiting| waiting.to_string()),
+        health: health(state),
+        breaker: breaker(state),
         questions: questions(state),
         last_checkpoint_id: state.checkpoints.last.as_ref().map(|last| last.id.to_string()),
         handoff: handoff(state),
@@ -159,25 +188,54 @@ pub fn status(state: &Loop, now: Timestamp) -> Status {
     }
 }
 
-/// The loop states of the mission, as far as a single engine can be in them.
+/// The states a loop can be in.
 fn state_name(state: &Loop) -> &'static str {
-    match &state.run.ended {
-        None if state.run.number == 0 => "initializing",
-        None if state.paused => "paused",
-        None if hands_over(state) => "handoff",
-        None => "running",
-        Some((reason, _)) => match reason {
-            EndReason::GoalAchieved => "completed",
-            EndReason::CircuitBreakerOpen
-            | EndReason::HealthFailure
-            | EndReason::ConsecutiveErrors
-            | EndReason::NoProgress => "failed",
-            EndReason::BudgetExhausted
-            | EndReason::MaxIterations
-            | EndReason::MaxDuration
-            | EndReason::PersonNeeded
-            | EndReason::ExplicitStop => "terminated",
-        },
+    if let Some((reason, _)) = &state.run.ended {
+        return reason.ending().state;
+    }
+    match &state.open {
+        _ if state.run.number == 0 => "initializing",
+        _ if state.paused => "paused",
+        None if state.iterations == 0 && state.tasks.counts().total == 0 => "initializing",
+        None if is_done(state) => "completing",
+        Some(open) if is_last(state, open) => "completing",
+        _ if hands_over(state) => "handoff",
+        None | Some(_) => "running",
+    }
+}
+
+fn is_done(state: &Loop) -> bool {
+    let counts = state.tasks.counts();
+    counts.done + counts.skipped == counts.total
+}
+
+/// What is being landed is all that was left.
+fn is_last(state: &Loop, open: &OpenIteration) -> bool {
+    let counts = state.tasks.counts();
+    matches!(open.stage, Stage::Landing { .. }) && counts.done + counts.skipped + 1 == counts.total
+}
+
+fn health(state: &Loop) -> Option<HealthStatus> {
+    let vitals = &state.open.as_ref().filter(|open| open.stage == Stage::Agent)?.vitals;
+    Some(HealthStatus {
+        health: vitals.health.name().to_owned(),
+        since: vitals.since,
+        last_beat: vitals.last_beat,
+        nudges: vitals.nudges,
+        detail: vitals.detail.clone(),
+    })
+}
+
+fn breaker(state: &Loop) -> BreakerStatus {
+    let breaker = &state.breaker;
+    let cooling = breaker.cooling(&state.policy.breaker);
+    BreakerStatus {
+        state: breaker.phase.name().to_owned(),
+        why: cooling.map(|(tripped, _)| tripped.why.clone()),
+        until: cooling.map(|(_, until)| until),
+        no_progress: breaker.no_progress,
+        same_error: breaker.same_error,
+        permission_denied: breaker.denied,
     }
 }
 
@@ -202,7 +260,6 @@ pub fn budgets(state: &Loop) -> Vec<BudgetStatus> {
 }
 
 fn current(state: &Loop) -> Option<Current> {
-    use wiggum_core::state::Stage;
     let open = state.open.as_ref()?;
     let stage = match open.stage {
         Stage::Agent => "agent",

@@ -615,7 +615,7 @@ fn digest_of(staged: &[Entry]) -> String {
 }
 
 /// Without git, what tells one state of a directory from another: names, sizes and times.
-fn stamp_of_tree(root: &Path, backlog: &Path) -> String {
+pub(crate) fn stamp_of_tree(root: &Path, backlog: &Path) -> String {
     const MAX_FILES: usize = 50_000;
     let mut hash = Sha256::new();
     let mut todo = vec![root.to_owned()];

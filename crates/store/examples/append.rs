@@ -141,6 +141,7 @@ impl Writer {
                 error: None,
                 flags: Vec::new(),
                 notes: Box::default(),
+                phrase: None,
                 ended_processes: 0,
             },
             Event::Interrupted { iteration, attempt, reason: "none".into(), ended_processes: 0, kept: None },

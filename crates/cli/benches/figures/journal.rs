@@ -132,6 +132,7 @@ fn attempt(task: &TaskId, iteration: Iteration, attempt: Attempt, code: i32, ver
             questions: Vec::new(),
             error: None,
             flags: Vec::new(),
+            phrase: None,
             notes: Box::default(),
             ended_processes: 0,
         },
@@ -145,7 +146,7 @@ fn attempt(task: &TaskId, iteration: Iteration, attempt: Attempt, code: i32, ver
             digest: hash(iteration),
             flags: Vec::new(),
         },
-        Event::Judged { iteration, attempt, verdict },
+        Event::Judged { iteration, attempt, verdict, signals: Vec::new() },
     ]
 }
 

@@ -1,10 +1,11 @@
 //! Events in one line each, for `wiggum events` and for saying what became of a request.
 
 use wiggum_core::event::{Event, Evidence, Verdict};
+use wiggum_core::health::is_call;
 use wiggum_core::state::verdict_name;
 
 use crate::cost::cost;
-use crate::narrate::{answer_words, duration, end_words, flag_name};
+use crate::narrate::{answer_words, duration, flag_name};
 use crate::term::harmless;
 
 /// What happened, in one line.
@@ -58,6 +59,10 @@ fn words(event: &Event) -> String {
         Event::WorkInspected { changed_total, flags, .. } => {
             format!("{} changed{}", counted(*changed_total as usize, "path"), flagged(flags))
         }
+        Event::Judged { verdict, signals, .. } if !signals.is_empty() => {
+            let said: Vec<String> = signals.iter().map(ToString::to_string).collect();
+            format!("{} (supporting a claim: {})", verdict_words(verdict), said.join("; "))
+        }
         Event::Judged { verdict, .. } => verdict_words(verdict),
         Event::WorkKept { task, reference, .. } => format!("work on {task} kept under {reference}"),
         Event::WorkspaceReset { commit } => format!("workspace back at {}", short(commit)),
@@ -77,9 +82,13 @@ fn words(event: &Event) -> String {
         Event::TaskReopened { task, by } => format!("{task} opened again by {by}"),
         Event::StatusSet { task, status, by } => format!("{task} set to {} by {by}", status.name()),
         Event::Nudged { text, by, delivered: true, .. } => format!("nudged by {by}: {text}"),
+        Event::Nudged { by, delivered: false, .. } if is_call(by) => {
+            "a nudge that asked for a sign of life did not reach the agent".to_owned()
+        }
         Event::Nudged { text, by, delivered: false, .. } => {
             format!("nudge by {by} did not reach the agent; it is guidance for the next attempt: {text}")
         }
+        Event::HealthChanged { health, detail, .. } => format!("the agent is {}: {detail}", health.name()),
         Event::StatusPutBack { task, found, restored } => {
             format!("{task} was set to {} in the file; put back to {}", found.name(), restored.name())
         }
@@ -131,7 +140,7 @@ fn words(event: &Event) -> String {
             format!("the interrupted agent had used {} tokens, {}", usage.tokens(), cost(usage))
         }
         Event::RunEnded { run, reason, detail } => {
-            format!("run {run} ended ({}): {}: {detail}", reason.name(), end_words(*reason))
+            format!("run {run} ended ({}): {}: {detail}", reason.name(), reason.ending().says)
         }
     }
 }

@@ -11,9 +11,11 @@ mod dispatch;
 mod doctor;
 mod events;
 mod graph;
+mod health;
 mod inbox;
 mod install;
 mod loops;
+mod monitor;
 mod reference;
 mod replay;
 mod report;
@@ -49,6 +51,8 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Demo(args) => demo::demo(&args),
         Command::Init(args) => setup::init(&args),
         Command::Status(args) => status::status(&args),
+        Command::Health(args) => health::health(&args),
+        Command::Monitor(args) => monitor::monitor(&args),
         Command::Events(args) => events::events(&args),
         Command::Show(args) => show::show(&args),
         Command::Pause(args) => requests::pause(&args),

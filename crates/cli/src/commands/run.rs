@@ -21,6 +21,7 @@ use crate::failure::Failure;
 use crate::narrate::{JsonLines, Narrator};
 use crate::record::{Recorded, Recording};
 use crate::sandbox::sandbox;
+use crate::started;
 use crate::team::team;
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
@@ -66,6 +67,7 @@ fn watched(
     drop(process::adopt_orphans());
     let mut engine = Engine::open(settings, observer)?;
     opened(engine.loop_id())?;
+    started::note(engine.dir(), engine.loop_id());
     forward_signals(engine.remote())?;
     if let Some(terminal) = terminal {
         terminal.listen(engine.remote());

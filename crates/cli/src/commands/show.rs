@@ -88,6 +88,8 @@ struct AttemptShown {
     agent_ms: Option<u64>,
     exit: Option<Exit>,
     claim: Option<Claim>,
+    /// What supports a claim, or would.
+    supports: Vec<String>,
     message: Option<String>,
     #[serde(skip)]
     message_blob: BlobRef,
@@ -227,8 +229,9 @@ impl History {
                     open.flags.extend(flags.iter().cloned());
                 }
             }
-            Event::Judged { iteration, attempt, verdict } => {
+            Event::Judged { iteration, attempt, verdict, signals } => {
                 if let Some(open) = self.attempt(*iteration, *attempt) {
+                    open.supports = signals.iter().map(ToString::to_string).collect();
                     open.verdict = Some(verdict.clone());
                     open.ended_at = Some(at);
                 }
@@ -282,6 +285,12 @@ impl History {
             {
                 let what = super::describe::describe(&envelope.event);
                 self.interventions.push(format!("{at:.0}  {what}"));
+            }
+            Event::HealthChanged { iteration, attempt, .. } => {
+                if self.attempt(*iteration, *attempt).is_some() {
+                    let what = super::describe::describe(&envelope.event);
+                    self.interventions.push(format!("{at:.0}  {what}"));
+                }
             }
             Event::LoopCreated { .. }
             | Event::RunStarted { .. }
@@ -508,6 +517,9 @@ impl AttemptShown {
             Some(claim) => out.line(&format!("  claim: {}", one_line(&claim.text))),
             None if self.exit.is_some() => out.line("  no claim"),
             None => {}
+        }
+        for support in &self.supports {
+            out.line(&style.dim(&format!("  supports a claim: {}", one_line(support))));
         }
         for flag in &self.flags {
             let text = format!("! {}: {} {}", flag_name(flag.kind), flag.what, flag.detail);

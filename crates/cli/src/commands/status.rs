@@ -92,6 +92,15 @@ fn block(seen: &Seen, now: Timestamp, style: Style) -> String {
     let status = &seen.status;
     let mut lines = vec![headline(seen, style), format!("  {}", progress(&status.counts, style))];
     lines.extend(current(seen, now));
+    if let Some(health) = status.health.as_ref().filter(|_| seen.engine.is_some()) {
+        let detail =
+            if health.detail.is_empty() { String::new() } else { format!(": {}", one_line(&health.detail)) };
+        let word = super::health::health_word(&health.health, style);
+        lines.push(format!("  health     {word} since {}{detail}", elapsed(health.since, now)));
+    }
+    if let Some(why) = status.breaker.why.as_ref() {
+        lines.push(format!("  breaker    {}: {}", style.red(&status.breaker.state), one_line(why)));
+    }
     if let Some(waiting) = status.waiting.as_ref().filter(|_| seen.engine.is_some()) {
         lines.push(format!("  waits for  {}", one_line(waiting)));
     }

@@ -42,12 +42,16 @@ pub(crate) enum Happened {
 impl Watch {
     /// Watches a loop from now on.
     pub(crate) fn new(dir: &StateDir, id: LoopId) -> Self {
+        Self::over(&[dir.path().to_owned(), dir.loop_dir(id)])
+    }
+
+    /// Watches directories, the first of which must exist.
+    pub(crate) fn over(places: &[PathBuf]) -> Self {
         // Both kinds of news must fit; more changes than one say nothing new.
         let (sender, receiver) = sync_channel(2);
         let tell = sender.clone();
         let changed = move || drop(tell.try_send(Happened::Changed));
-        let places = [dir.path().to_owned(), dir.loop_dir(id)];
-        let watcher = by_events(&places, changed.clone()).or_else(|| by_looking(&places, changed));
+        let watcher = by_events(places, changed.clone()).or_else(|| by_looking(places, changed));
         let longest = watcher.is_none().then_some(FALLBACK_INTERVAL);
         Self { sender, receiver, _watcher: watcher, longest }
     }

@@ -45,6 +45,9 @@ pub(crate) const SECTIONS: &[(&str, &str)] = &[
     ("agent", "Who does the work."),
     ("limits", "When a run ends although there is work left."),
     ("budget", "What may be spent, and what happens when it is."),
+    ("claims", "What counts as a claim that a task is done, and what supports one."),
+    ("health", "What happens to an agent that shows no sign of life."),
+    ("breaker", "When a loop that gets nowhere stops by itself, and how it tries again."),
     ("retry", "What happens after a failed attempt."),
     ("checks", "How a claim is checked before a task counts as done."),
     ("protect", "What an agent should leave alone."),
@@ -237,7 +240,9 @@ pub(crate) const KEYS: &[Key] = &[
     },
     Key {
         path: "agent.silence",
-        help: "How long an agent that tells what it does may say nothing before it is ended. 0 is no limit.",
+        help: "How long an agent that tells what it does may show no sign of life before it is ended at once, \
+               without the nudges and questions of [health]. 0 is no such limit.",
+        example: Some("\"30m\""),
         get: |config| config.policy.agents.silence.map_or(Value::None, Value::Duration),
         set: |config, value| config.policy.agents.silence = value.optional_duration(),
         ..Key::of(Shape::Duration(Zero::NoLimit))
@@ -483,6 +488,123 @@ pub(crate) const KEYS: &[Key] = &[
         get: |config| amount(config.policy.budget.multi_agent_factor),
         set: |config, value| config.policy.budget.multi_agent_factor = value.amount(),
         ..Key::of(Shape::Amount(Zero::Refused))
+    },
+    Key {
+        path: "claims.promises",
+        help: "Words in `<promise>…</promise>` by which an agent says that its task is done. TASK_COMPLETE also counts \
+               alone on a line.",
+        get: |config| Value::List(config.policy.claims.promises.clone()),
+        set: |config, value| config.policy.claims.promises = value.list(),
+        ..Key::of(Shape::Words)
+    },
+    Key {
+        path: "claims.phrases",
+        help: "Phrases that support a claim. Alone they complete nothing.",
+        get: |config| Value::List(config.policy.claims.phrases.clone()),
+        set: |config, value| config.policy.claims.phrases = value.list(),
+        ..Key::of(Shape::Words)
+    },
+    Key {
+        path: "claims.boxes",
+        help: "That all other boxes of the backlog are ticked supports a claim.",
+        get: |config| Value::Switch(config.policy.claims.boxes),
+        set: |config, value| config.policy.claims.boxes = value.switch(),
+        ..Key::of(Shape::Switch)
+    },
+    Key {
+        path: "claims.done_claims",
+        help: "Iterations in a row that say done, by a claim or a phrase, which support a claim. 0 is never.",
+        get: |config| Value::Count(config.policy.claims.done_claims),
+        set: |config, value| config.policy.claims.done_claims = value.count(),
+        ..Key::of(Shape::Count(Zero::Number))
+    },
+    Key {
+        path: "claims.test_only",
+        help: "Iterations in a row that change only tests, which support a claim. 0 is never.",
+        get: |config| Value::Count(config.policy.claims.test_only),
+        set: |config, value| config.policy.claims.test_only = value.count(),
+        ..Key::of(Shape::Count(Zero::Number))
+    },
+    Key {
+        path: "claims.without_commit",
+        help: "Iterations in a row without a new commit, which support a claim. 0 is never.",
+        get: |config| Value::Count(config.policy.claims.without_commit),
+        set: |config, value| config.policy.claims.without_commit = value.count(),
+        ..Key::of(Shape::Count(Zero::Number))
+    },
+    Key {
+        path: "health.stuck_after",
+        help: "Without any sign of life (new output, tool calls, changed files, commits, a child that uses the \
+               processor) for this long an agent is stuck and is nudged. 0 is never.",
+        get: |config| config.policy.health.stuck_after.map_or(Value::None, Value::Duration),
+        set: |config, value| config.policy.health.stuck_after = value.optional_duration(),
+        ..Key::of(Shape::Duration(Zero::NoLimit))
+    },
+    Key {
+        path: "health.nudge_wait",
+        help: "How long an answer to a nudge is waited for.",
+        get: |config| Value::Duration(config.policy.health.nudge_wait),
+        set: |config, value| config.policy.health.nudge_wait = value.duration(),
+        ..Key::of(Shape::Duration(Zero::Refused))
+    },
+    Key {
+        path: "health.nudges",
+        help: "Nudges before a person is asked. 0 is none.",
+        get: |config| Value::Count(config.policy.health.nudges),
+        set: |config, value| config.policy.health.nudges = value.count(),
+        ..Key::of(Shape::Count(Zero::Number))
+    },
+    Key {
+        path: "health.escalate_wait",
+        help: "How long a person has to decide about a stuck agent before `on_escalation` does.",
+        get: |config| Value::Duration(config.policy.health.escalate_wait),
+        set: |config, value| config.policy.health.escalate_wait = value.duration(),
+        ..Key::of(Shape::Duration(Zero::Number))
+    },
+    Key {
+        path: "health.on_escalation",
+        help: "When nobody decides: terminate the agent (an error of its attempt), wait, or hand off to the next \
+               attempt. Its work is kept in any case.",
+        get: |config| word(&config.policy.health.on_escalation),
+        set: |config, value| config.policy.health.on_escalation = meaning(value),
+        ..Key::of(Shape::Choice(&["terminate", "wait", "handoff"]))
+    },
+    Key {
+        path: "health.max_terminations",
+        help: "Agents in a row that were ended for silence, and so end the run. 0 is never.",
+        get: |config| Value::Count(config.policy.health.max_terminations),
+        set: |config, value| config.policy.health.max_terminations = value.count(),
+        ..Key::of(Shape::Count(Zero::Number))
+    },
+    Key {
+        path: "breaker.no_progress",
+        help: "Iterations in a row, over runs, that neither complete a task nor change a file, and so open the breaker. \
+               0 is never.",
+        get: |config| Value::Count(config.policy.breaker.no_progress),
+        set: |config, value| config.policy.breaker.no_progress = value.count(),
+        ..Key::of(Shape::Count(Zero::Number))
+    },
+    Key {
+        path: "breaker.same_error",
+        help: "The same error (but for paths, numbers and times) in a row, over tasks and runs, that opens the breaker. \
+               0 is never.",
+        get: |config| Value::Count(config.policy.breaker.same_error),
+        set: |config, value| config.policy.breaker.same_error = value.count(),
+        ..Key::of(Shape::Count(Zero::Number))
+    },
+    Key {
+        path: "breaker.permission_denied",
+        help: "Attempts in a row at which the agent was not permitted to act, that open the breaker. 0 is never.",
+        get: |config| Value::Count(config.policy.breaker.permission_denied),
+        set: |config, value| config.policy.breaker.permission_denied = value.count(),
+        ..Key::of(Shape::Count(Zero::Number))
+    },
+    Key {
+        path: "breaker.cooldown",
+        help: "How long the next run waits after the breaker opened, before it tries one iteration.",
+        get: |config| Value::Duration(config.policy.breaker.cooldown),
+        set: |config, value| config.policy.breaker.cooldown = value.duration(),
+        ..Key::of(Shape::Duration(Zero::Number))
     },
     Key {
         path: "retry.max_retries",

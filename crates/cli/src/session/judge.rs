@@ -6,6 +6,7 @@
 use jiff::Timestamp;
 use wiggum_core::event::{EndReason, Exit, Trouble};
 use wiggum_core::ids::TaskId;
+use wiggum_core::signal::support::{Rows, Rules};
 use wiggum_core::signal::{ClaimReader, DEFAULT_PROMISES, failure_from, read_escalations};
 use wiggum_core::text::{clip, fold_whitespace, is_telling, trim_output};
 
@@ -52,8 +53,6 @@ pub(crate) enum Verdict {
 
 /// How much of a failed check's output is handed back.
 const MOST_OUTPUT: usize = 4_000;
-/// Ready said this often in a row is taken at its word, where the session allows it.
-const READY_TIMES: u32 = 2;
 
 pub(crate) fn judge(session: &mut Session, stop: &Stop<'_>, now: Timestamp) -> Verdict {
     session.updated_at = now;
@@ -101,7 +100,8 @@ fn count(session: &mut Session, stop: &Stop<'_>) {
     let seen = &mut session.seen;
     seen.without_progress = if stop.progress { 0 } else { seen.without_progress + 1 };
     seen.blocks = if stop.used_tools { 0 } else { seen.blocks };
-    seen.ready = if says_ready(stop.message) { seen.ready + 1 } else { 0 };
+    let rows = Rows { done: seen.ready, ..Rows::default() };
+    seen.ready = rows.with(Rules::default().phrase(stop.message).is_some(), false).done;
     let error = error_of(stop).unwrap_or_default();
     seen.error_times = match error.is_empty() {
         true => 0,
@@ -135,12 +135,11 @@ fn done(session: &Session, stop: &Stop<'_>) -> Option<String> {
             Some(format!("the agent says {claim} (unverified: no check is configured)"))
         }
         (None, Checked::Passed { checks }) => {
-            let enough = session.complete_without_claim && session.seen.ready >= READY_TIMES;
+            // Said often enough in a row, it is taken at its word where the session allows it.
+            let times = Rules::default().done_claims;
+            let enough = session.complete_without_claim && session.seen.ready >= times;
             enough.then(|| {
-                format!(
-                    "the agent said {READY_TIMES} times that it is ready, and {} passed",
-                    count_of(*checks)
-                )
+                format!("the agent said {times} times that it is ready, and {} passed", count_of(*checks))
             })
         }
         (None, Checked::NotConfigured) => None,
@@ -183,33 +182,8 @@ fn claim(session: &Session, message: &str) -> Option<String> {
     let own: Option<[&str; 1]> = session.completion_promise.as_deref().map(|promise| [promise]);
     let promises: &[&str] = own.as_ref().map_or(DEFAULT_PROMISES, |own| own);
     let given = format!("{}\n{}", instructions(session), session.prompt);
-    let bare = promises.contains(&BARE);
-    let read = |text: &str| if bare { with_tags(text) } else { text.to_owned() };
-    let reader = ClaimReader { task: &task, prompt: &read(&given), promises };
-    reader.read(&read(message)).map(|claim| claim.text)
-}
-
-/// The one promise that is also understood without its tags, on a line of its own.
-const BARE: &str = "TASK_COMPLETE";
-
-fn with_tags(text: &str) -> String {
-    let tagged = text.lines().map(|line| {
-        let word = line.trim().trim_matches(['*', '.', '!']);
-        if word == BARE { line.replace(BARE, "<promise>TASK_COMPLETE</promise>") } else { line.to_owned() }
-    });
-    tagged.collect::<Vec<_>>().join("\n")
-}
-
-fn says_ready(message: &str) -> bool {
-    const READY: [&str; 5] = [
-        "all tests passing",
-        "all tests pass",
-        "ready for review",
-        "no changes needed",
-        "all tasks complete",
-    ];
-    let lower = message.to_lowercase();
-    READY.iter().any(|words| lower.contains(words))
+    let reader = ClaimReader { task: &task, prompt: &given, promises };
+    reader.read(message).map(|claim| claim.text)
 }
 
 struct Missing {

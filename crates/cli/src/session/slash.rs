@@ -44,6 +44,12 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
         action: Action::Show(&["status"]),
     },
     SlashCommand {
+        name: "health-status",
+        description: "Show how the agents of this project's loops are",
+        arguments: "",
+        action: Action::Show(&["health"]),
+    },
+    SlashCommand {
         name: "token-status",
         description: "Show the tokens and the cost of the loops of this project",
         arguments: "",

@@ -166,7 +166,7 @@ impl Project {
         write("gone.txt", "committed\n");
         write(".gitignore", ".wiggum/\n");
         let budget = "[budget]\nproject_cost = 1000\nmax_cost = 8\nalert_at = 0.5\nstrategy = \"greedy\"\n";
-        let rules = "[retry]\nbackoff = \"0s\"\nmax_retries = 1\n[limits]\nno_progress = 0\n";
+        let rules = "[retry]\nbackoff = \"0s\"\nmax_retries = 1\n[limits]\nno_progress = 0\n[breaker]\nno_progress = 0\n";
         write("wiggum.toml", &format!("{rules}{budget}"));
         fs::write(self.outside("scenario.toml"), scenario(stories, &self.outside("ran"))).unwrap();
         fs::write(self.outside("ran"), "").unwrap();
@@ -300,7 +300,8 @@ impl Project {
                 QuestionKind::Stuck
                 | QuestionKind::Deviation
                 | QuestionKind::Repeated
-                | QuestionKind::Flagged => Answer::Option { number: 1 },
+                | QuestionKind::Flagged
+                | QuestionKind::Unresponsive => Answer::Option { number: 1 },
             };
             let request = Request::Answer { question: *question, answer };
             store.post(id, &request, "test", jiff::Timestamp::now()).unwrap();

@@ -243,6 +243,7 @@ fn kind(event: &Event) -> Kind {
         | Event::StatusWritten { .. }
         | Event::StatusPutBack { .. }
         | Event::Nudged { .. }
+        | Event::HealthChanged { .. }
         | Event::WorkKept { .. }
         | Event::WorkspaceReset { .. }
         | Event::BudgetAsked { .. }

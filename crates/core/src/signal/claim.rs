@@ -26,6 +26,9 @@ pub struct ClaimReader<'a> {
     pub promises: &'a [&'a str],
 }
 
+/// The one promise that is also understood without its tags, on a line of its own.
+const BARE: &str = "TASK_COMPLETE";
+
 /// What a sentence of the message says about the task.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Statement {
@@ -36,6 +39,14 @@ pub(super) enum Statement {
 impl ClaimReader<'_> {
     /// The claim in an agent's final message, if it makes one.
     pub fn read(&self, message: &str) -> Option<Claim> {
+        if self.promises.contains(&BARE) && message.contains(BARE) {
+            let (message, prompt) = (with_tags(message), with_tags(self.prompt));
+            return ClaimReader { prompt: &prompt, ..*self }.read_tagged(&message);
+        }
+        self.read_tagged(message)
+    }
+
+    fn read_tagged(&self, message: &str) -> Option<Claim> {
         let message = strip_ansi(message);
         let mut lines = classify(&message);
         let blocks = StatusBlock::find(&mut lines);
@@ -123,6 +134,14 @@ impl ClaimReader<'_> {
         let unfinished = ["NOT", "IN_PROGRESS", "IN PROGRESS", "BLOCKED", "INCOMPLETE"];
         unfinished.iter().any(|start| word.starts_with(start)).then_some(Statement::NotDone)
     }
+}
+
+fn with_tags(text: &str) -> String {
+    let tagged = text.lines().map(|line| {
+        let word = line.trim().trim_matches(['*', '.', '!']);
+        if word == BARE { line.replace(BARE, "<promise>TASK_COMPLETE</promise>") } else { line.to_owned() }
+    });
+    tagged.collect::<Vec<_>>().join("\n")
 }
 
 const OPEN: &str = "<promise>";

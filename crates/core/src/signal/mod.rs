@@ -12,6 +12,7 @@ mod lines;
 pub mod notes;
 mod sentence;
 mod status;
+pub mod support;
 
 pub use claim::{ClaimReader, DEFAULT_PROMISES};
 pub use error::{failure_from, failure_of, signature};

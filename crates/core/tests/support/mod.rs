@@ -9,6 +9,7 @@ use wiggum_core::event::{
     Question, QuestionKind, Trouble, Usage,
 };
 use wiggum_core::handoff::Trigger;
+use wiggum_core::health::{self, OnEscalation, Pulse, Sample};
 use wiggum_core::ids::{LoopId, TaskId};
 use wiggum_core::policy::{Millis, Policy};
 use wiggum_core::state::{Loop, Stage, add_millis};
@@ -66,6 +67,11 @@ impl World {
             world.policy.limits.iterations = Some(200);
         }
         world.policy.limits.no_progress = world.below(4) + 1;
+        world.policy.breaker.no_progress = world.below(5);
+        world.policy.breaker.same_error = world.below(6);
+        world.policy.health.nudges = world.below(4);
+        world.policy.health.on_escalation =
+            [OnEscalation::Terminate, OnEscalation::Wait, OnEscalation::Handoff][world.below(3) as usize];
         world.policy.people.present = world.maybe(3);
         world.policy.agents.order = (0..=world.below(2)).map(|number| format!("agent {number}")).collect();
         world.policy.checks.complete_without_claim = world.maybe(4);
@@ -172,7 +178,12 @@ impl World {
 
     fn wait(&mut self, wake_at: Option<Timestamp>) {
         if self.state.open.is_some() {
-            self.end_agent();
+            if self.mood == Mood::Random && self.maybe(6) {
+                self.fall_silent();
+            }
+            if self.state.open.as_ref().is_some_and(|open| open.stage == Stage::Agent) {
+                self.end_agent();
+            }
         } else if self.mood == Mood::Random && self.maybe(2) && !self.state.questions.is_empty() {
             self.answer();
         } else if let Some(at) = wake_at {
@@ -206,6 +217,8 @@ impl World {
                 self.now = add_millis(self.now, 1000);
             }
             Action::StopAgent { why: StopWhy::AgentTimeout | StopWhy::Handoff, .. } => self.end_agent(),
+            Action::StopAgent { why: StopWhy::Unresponsive, .. } => self.end_silent_agent(),
+            Action::Nudge { .. } | Action::FeelPulse { .. } => {}
             Action::StopAgent { .. } => self.interrupt(),
             Action::TakeTree { iteration, attempt } => {
                 self.push(Event::TreeTaken { iteration, attempt, flags: Vec::new() });
@@ -282,9 +295,52 @@ impl World {
             questions,
             error,
             flags: Vec::new(),
+            phrase: None,
             notes: Box::default(),
             ended_processes: 0,
         });
+    }
+
+    /// As the engine does when it gave the agent up.
+    pub(crate) fn end_silent_agent(&mut self) {
+        let text = Trouble::Silent.to_string();
+        self.fail_agent(Trouble::Silent, &text);
+    }
+
+    pub(crate) fn fail_agent(&mut self, trouble: Trouble, text: &str) {
+        let Some(open) = self.state.open.clone() else { return };
+        self.push(Event::AgentEnded {
+            iteration: open.iteration,
+            attempt: open.attempt,
+            exit: Exit::Signal { signal: 2 },
+            message: BlobRef::default(),
+            duration: Millis(1000),
+            usage: None,
+            facts: Box::new(AgentFacts { trouble: Some(trouble), ..AgentFacts::default() }),
+            claim: None,
+            questions: Vec::new(),
+            error: Some(Failure { message: text.to_owned(), signature: text.to_owned() }),
+            flags: Vec::new(),
+            notes: Box::default(),
+            phrase: None,
+            ended_processes: 0,
+        });
+    }
+
+    /// Begins the next run of a loop whose last one ended.
+    pub(crate) fn start_again(&mut self) {
+        self.push(Event::RunStarted {
+            run: self.state.run.number + 1,
+            policy: Box::new(self.policy.clone()),
+            agent: "agent".to_owned(),
+            version: "0".to_owned(),
+            git: true,
+            sandbox: String::new(),
+        });
+    }
+
+    pub(crate) fn set_mood(&mut self, mood: Mood) {
+        self.mood = mood;
     }
 
     fn usage(&self) -> Option<Usage> {
@@ -344,8 +400,35 @@ impl World {
             Trouble::SessionLost,
             Trouble::ContextFull,
             Trouble::Authentication,
+            Trouble::PermissionDenied,
         ];
         troubles.get(self.below(12) as usize).cloned()
+    }
+
+    /// The agent says nothing for a while, is nudged, and perhaps answers; a person may be quicker.
+    fn fall_silent(&mut self) {
+        let mut pulse = Pulse::new(self.now, false);
+        for _ in 0..self.below(40) {
+            if !self.state.open.as_ref().is_some_and(|open| open.stage == Stage::Agent) {
+                return;
+            }
+            if self.maybe(12) {
+                pulse.beat(self.now);
+            }
+            if self.maybe(6) {
+                self.answer();
+            }
+            let plan = health::decide(&self.state, &pulse, self.now);
+            for action in &plan.actions {
+                match action {
+                    Action::FeelPulse { .. } => pulse.feel(Sample::default(), self.now),
+                    action => self.perform(action),
+                }
+            }
+            if let Some(at) = plan.wake_at {
+                self.now = self.now.max(at);
+            }
+        }
     }
 
     fn inspect(&mut self, iteration: u32, attempt: u32) {
@@ -369,7 +452,7 @@ impl World {
 
     fn land(&mut self, iteration: u32, attempt: u32) {
         let Some(open) = self.state.open.clone() else { return };
-        let wiggum_core::state::Stage::Landing { verified } = open.stage else { return };
+        let Stage::Landing { verified } = open.stage else { return };
         self.push(Event::StatusWritten { task: open.task.clone(), status: FileStatus::Done });
         if self.mood == Mood::Random && self.maybe(8) {
             self.push(Event::CommitRefused { iteration, attempt, output: BlobRef::default() });

@@ -242,6 +242,38 @@ fn ourselves_and_ancestors(all: &[(i32, Facts)]) -> HashSet<i32> {
     spared
 }
 
+/// Of the program's session, which is its own, and of all descendants of its members.
+pub(super) fn cpu_time(main: u32) -> Option<Duration> {
+    let main = i32::try_from(main).ok()?;
+    let all = processes();
+    let mut tree: Vec<i32> = all
+        .iter()
+        .filter(|(pid, facts)| *pid == main || facts.session == main)
+        .map(|(pid, _)| *pid)
+        .collect();
+    let mut next = 0;
+    while next < tree.len() {
+        let parent = tree[next];
+        let children = all.iter().filter(|(_, facts)| facts.parent == parent).map(|(pid, _)| *pid);
+        let new: Vec<i32> = children.filter(|pid| !tree.contains(pid)).collect();
+        tree.extend(new);
+        next += 1;
+    }
+    let ticks: u64 = tree.into_iter().filter_map(ticks_of).sum();
+    Some(Duration::from_millis(ticks.saturating_mul(1000) / TICKS_PER_SECOND))
+}
+
+/// What the kernel counts in towards programs, on every architecture that we run on.
+const TICKS_PER_SECOND: u64 = 100;
+
+/// Its own time and that of its children that have ended.
+fn ticks_of(pid: i32) -> Option<u64> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
+    let fields = std::str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace();
+    Some(fields.skip(11).take(4).filter_map(|field| field.parse::<u64>().ok()).sum())
+}
+
 /// What `/proc/<pid>/stat` says.
 #[derive(Clone, Copy)]
 struct Facts {

@@ -16,6 +16,7 @@
 
 mod capture;
 mod command;
+mod detach;
 mod identity;
 mod registry;
 pub(crate) mod signals;
@@ -52,6 +53,7 @@ use wiggum_core::event::Exit;
 
 pub use capture::Capture;
 pub use command::{CommandLine, NotFound, ParseError};
+pub use detach::detach;
 
 pub use identity::{Identity, end_self, identity, is_alive};
 pub use wiggum_core::stream::Stream;
@@ -182,6 +184,12 @@ pub struct Running {
 impl Running {
     pub fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// Processor time that it and everything it started have used, what has ended included; nothing where
+    /// the system cannot tell.
+    pub fn cpu_time(&self) -> Option<Duration> {
+        system::cpu_time(self.pid)
     }
 
     /// Asks for its end and returns at once. The reason of the first request counts; a later one can

@@ -1,0 +1,90 @@
+//! The order in which guards end a run, with several of them true at once.
+
+#[expect(dead_code, reason = "each test file uses its part of this")]
+mod support;
+
+use support::{Mood, World};
+use wiggum_core::breaker::{Phase, Tripped};
+use wiggum_core::event::EndReason;
+use wiggum_core::policy::Millis;
+use wiggum_core::state::Loop;
+use wiggum_core::termination::{TABLE, reached};
+
+/// Makes a guard hold.
+fn trip(state: &mut Loop, reason: EndReason) {
+    match reason {
+        EndReason::CircuitBreakerOpen => {
+            let (at, run) = (state.last_at.unwrap_or_default(), state.run.number);
+            state.breaker.phase = Phase::Open(Tripped { at, run, why: "why".to_owned() });
+        }
+        EndReason::HealthFailure => state.run.terminations = 9,
+        EndReason::ConsecutiveErrors => state.run.consecutive_errors = 9,
+        EndReason::MaxIterations => state.run.iterations = 999,
+        EndReason::MaxDuration => state.policy.limits.duration = Some(Millis(0)),
+        EndReason::NoProgress => state.run.without_progress = 9,
+        EndReason::BudgetExhausted => {
+            state.policy.budget.own.max_tokens = Some(1);
+            state.usage.input_tokens = 2;
+            state.run.usage.input_tokens = 2;
+        }
+        // Not held by counters.
+        EndReason::GoalAchieved | EndReason::PersonNeeded | EndReason::ExplicitStop => {}
+    }
+}
+
+#[test]
+fn the_first_in_the_table_is_the_reason() {
+    let guards: Vec<EndReason> = TABLE
+        .iter()
+        .map(|ending| ending.reason)
+        .take_while(|reason| *reason != EndReason::GoalAchieved)
+        .collect();
+    let mut world = World::new(1, Mood::Idle);
+    world.start(&["a"]);
+    assert_eq!(reached(&world.state, world.now()), None);
+    for mask in 1u32..1 << guards.len() {
+        let mut state = world.state.clone();
+        let held: Vec<EndReason> =
+            (0..guards.len()).filter(|bit| mask >> bit & 1 == 1).map(|bit| guards[bit]).collect();
+        held.iter().for_each(|reason| trip(&mut state, *reason));
+        let reason = reached(&state, world.now()).map(|(reason, _)| reason);
+        assert_eq!(reason, held.first().copied(), "with {held:?}");
+    }
+}
+
+#[test]
+fn each_reason_stands_in_the_table_once_and_finds_itself() {
+    for ending in &TABLE {
+        assert_eq!(ending.reason.ending(), ending);
+        assert_eq!(
+            serde_json::to_value(ending.reason).unwrap_or_default(),
+            serde_json::Value::from(ending.name),
+            "the journal and the table have one name"
+        );
+    }
+    let names = TABLE.map(|ending| ending.name);
+    assert_eq!(
+        names,
+        [
+            "circuit_breaker_open",
+            "health_failure",
+            "consecutive_errors",
+            "budget_exhausted",
+            "max_iterations",
+            "max_duration",
+            "no_progress",
+            "goal_achieved",
+            "person_needed",
+            "explicit_stop",
+        ]
+    );
+}
+
+#[test]
+fn a_completion_in_the_last_allowed_iteration_beats_every_guard() {
+    let mut world = World::new(1, Mood::Diligent);
+    world.policy.limits.iterations = Some(1);
+    world.start(&["a"]);
+    world.run();
+    assert_eq!(world.ended(), EndReason::GoalAchieved);
+}

@@ -1,0 +1,155 @@
+//! The pulse of the agent at work: what is heard of it while it runs, and what has to be looked at.
+//! What follows from it is decided by [`wiggum_core::health`].
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use wiggum_core::decide::Plan;
+use wiggum_core::event::Trouble;
+use wiggum_core::health::{self, Novelty, Pulse, Sample};
+use wiggum_core::state::add_millis;
+use wiggum_workspace::crash;
+use wiggum_workspace::process::Stop;
+
+use crate::engine::{Engine, RunningAgent};
+use crate::tree::stamp_of_tree;
+
+/// How far the last sign of life in `status.json` may be behind while the agent only talks.
+const LAST_BEAT_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Listens to an agent's output, on the thread that reads it.
+#[derive(Debug)]
+pub(crate) struct Ear {
+    novelty: Novelty,
+    last: Arc<LastHeard>,
+}
+
+#[derive(Debug)]
+struct LastHeard {
+    /// When the agent was started, by both clocks.
+    at: Timestamp,
+    since: Instant,
+    /// Milliseconds from then to the last sign of life.
+    millis: AtomicU64,
+}
+
+impl Ear {
+    pub(crate) fn hear(&mut self, bytes: &[u8]) {
+        if self.novelty.is_new(bytes) {
+            let millis = u64::try_from(self.last.since.elapsed().as_millis()).unwrap_or(u64::MAX);
+            self.last.millis.store(millis, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What the engine knows of an agent's signs of life.
+#[derive(Debug)]
+pub(crate) struct Heart {
+    pulse: Pulse,
+    heard: Arc<LastHeard>,
+}
+
+impl Heart {
+    /// A heart that beats now, and the ear that listens to it.
+    pub(crate) fn new(at: Timestamp, live: bool) -> (Self, Ear) {
+        let heard = Arc::new(LastHeard { at, since: Instant::now(), millis: AtomicU64::new(0) });
+        let ear = Ear { novelty: Novelty::default(), last: Arc::clone(&heard) };
+        (Self { pulse: Pulse::new(at, live), heard }, ear)
+    }
+
+    pub(crate) fn beat(&mut self, at: Timestamp) {
+        self.pulse.beat(at);
+    }
+
+    pub(crate) fn pulse(&mut self) -> &Pulse {
+        let heard = add_millis(self.heard.at, self.heard.millis.load(Ordering::Relaxed));
+        self.pulse.beat(heard);
+        &self.pulse
+    }
+}
+
+impl Engine<'_> {
+    /// Adds to a plan what the health of the agent at work asks for.
+    pub(crate) fn look_after_agent(&mut self, plan: &mut Plan) {
+        let now = self.clock.now();
+        let Some(agent) = self.agent.as_mut().filter(|agent| !agent.is_ending()) else { return };
+        let cure = health::decide(&self.journal.state, agent.heart.pulse(), now);
+        plan.actions.extend(cure.actions);
+        plan.wake_at = [plan.wake_at, cure.wake_at].into_iter().flatten().min();
+    }
+
+    /// Only when a moment has come at which it matters: nothing here is done again and again.
+    pub(crate) fn feel_pulse(&mut self) {
+        crash::point("before pulse");
+        let files = self.files_stamp();
+        let now = self.clock.now();
+        if let Some(agent) = &mut self.agent {
+            let cpu = agent.process.cpu_time().map(Into::into);
+            agent.heart.pulse();
+            agent.heart.pulse.feel(Sample { cpu, files }, now);
+        }
+    }
+
+    /// Another number means that the agent changed files or committed. Nothing is known while a git of
+    /// the agent's holds the index.
+    fn files_stamp(&self) -> Option<u64> {
+        let mut hasher = DefaultHasher::new();
+        let Some(git) = &self.git else {
+            stamp_of_tree(&self.settings.workspace, &self.settings.backlog).hash(&mut hasher);
+            return Some(hasher.finish());
+        };
+        git.head().ok()?.commit.hash(&mut hasher);
+        for path in git.status().ok()?.paths() {
+            let data = std::fs::symlink_metadata(self.settings.workspace.join(&path)).ok();
+            let facts = data.map(|data| (data.len(), data.modified().ok()));
+            (path, facts).hash(&mut hasher);
+        }
+        Some(hasher.finish())
+    }
+
+    pub(crate) fn agent_speaks(&mut self) {
+        self.status.refresh_after(LAST_BEAT_INTERVAL);
+    }
+
+    /// The last sign of life, for whoever looks.
+    pub(crate) fn last_beat(&mut self) -> Option<Timestamp> {
+        self.agent.as_mut().map(|agent| agent.heart.pulse().last_beat)
+    }
+
+    pub(crate) fn give_up_agent(&mut self, trouble: Trouble) {
+        let grace = self.settings.grace;
+        if let Some(agent) = self.agent.as_mut().filter(|agent| agent.given_up.is_none()) {
+            agent.given_up = Some(trouble);
+            agent.process.stop(Stop::Asked, grace);
+            crash::point("agent given up");
+        }
+    }
+}
+
+impl RunningAgent {
+    fn is_ending(&self) -> bool {
+        self.given_up.is_some() || self.stopping.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_new_is_heard_as_a_beat() {
+        let (mut heart, mut ear) = Heart::new(Timestamp::UNIX_EPOCH, true);
+        let start = heart.pulse().last_beat;
+        // Whatever the clock does, a beat is not before it.
+        while ear.last.since.elapsed() < Duration::from_millis(2) {
+            std::hint::spin_loop();
+        }
+        ear.hear(b"... \r\x1b[2K\xe2\xa0\x8b");
+        assert_eq!(heart.pulse().last_beat, start);
+        ear.hear(b"Compiling");
+        assert!(heart.pulse().last_beat > start);
+    }
+}
