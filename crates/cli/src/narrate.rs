@@ -16,6 +16,7 @@ use wiggum_engine::Observer;
 
 use crate::ask::{KEYS, Terminal};
 use crate::commands::describe::describe;
+use crate::cost::cost;
 use crate::term::{self, Style, harmless};
 
 /// How many lines of a failed check's output are shown at once; `wiggum show` has all of it.
@@ -314,6 +315,10 @@ impl Narrator {
             format!("{} ({})", harmless(detail), reason.name())
         };
         self.line(&style.dim(&format!("  {detail}")));
+        if reason == EndReason::BudgetExhausted {
+            let hint = "raise the budget (--max-cost, or [budget] in wiggum.toml), then `wiggum run` goes on";
+            self.line(&format!("  {} {hint}", style.cyan("hint:")));
+        }
         for hint in who_cannot_work(state) {
             self.line(&format!("  {} {hint}", style.cyan("hint:")));
         }
@@ -326,8 +331,8 @@ impl Narrator {
         }
         let mut facts =
             vec![format!("{} iterations", state.run.iterations), duration(Millis(state.run.active_ms))];
-        if state.run.usage.cost_usd > 0.0 {
-            facts.push(format!("${:.2}", state.run.usage.cost_usd));
+        if state.run.usage.tokens() > 0 || state.run.usage.cost_usd > 0.0 {
+            facts.push(cost(&state.run.usage));
         }
         self.line(&style.dim(&format!("  {}", facts.join(" · "))));
         self.left_over(state);
@@ -458,10 +463,15 @@ impl Observer for Narrator {
                 self.line(&self.style.yellow(&format!("  ! {}", harmless(message))))
             }
             Event::RunEnded { reason, detail, .. } => self.tally(state, *reason, detail),
+            Event::BudgetAlert { .. } => {
+                self.line(&self.style.yellow(&format!("  $ {}", describe(&envelope.event))));
+            }
             Event::HandoffStarted { asked: false, .. }
             | Event::Checkpointed { .. }
             | Event::LoopCreated { .. }
             | Event::BacklogRead { .. }
+            | Event::BudgetAsked { .. }
+            | Event::Charged { .. }
             | Event::StatusWritten { .. }
             | Event::WorkKept { .. }
             | Event::WorkspaceReset { .. } => {}
@@ -505,7 +515,10 @@ impl Observer for Narrator {
             Waiting::Backoff { .. }
             | Waiting::Unavailable { .. }
             | Waiting::Paused
-            | Waiting::Backlog { .. } => {
+            | Waiting::Backlog { .. }
+            | Waiting::Throttled { .. }
+            | Waiting::Rate { .. }
+            | Waiting::Budget { .. } => {
                 self.line(&self.style.dim(&format!("  … waiting: {waiting}")));
             }
         }

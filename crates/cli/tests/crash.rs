@@ -72,6 +72,8 @@ fn the_undisturbed_run_meets_everything_that_could_be_cut_in_half() {
         "question_answered",
         "handoff_started",
         "checkpointed",
+        "budget_alert",
+        "budget_asked",
     ] {
         assert!(kinds.iter().any(|found| found == kind), "{kind} did not happen");
     }

@@ -3,6 +3,8 @@
 //! The checker folds the journal itself and looks at each event in the light of the state before
 //! it. It runs on every journal in every test and in `wiggum doctor`.
 
+mod budget;
+
 use std::fmt;
 
 use jiff::Timestamp;
@@ -61,11 +63,15 @@ fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<String> {
         }
         Event::RunResumed { .. } => (!before.run.active).then(|| "no run to resume".to_owned()),
         Event::IterationStarted { iteration, task, attempt, agent, .. } => {
-            check_start(before, *iteration, task, *attempt).or_else(|| check_agent(before, task, agent, at))
+            check_start(before, *iteration, task, *attempt)
+                .or_else(|| check_agent(before, task, agent, at))
+                .or_else(|| budget::check_start(before, task, at))
         }
-        Event::AgentEnded { iteration, attempt, .. } => {
+        Event::AgentEnded { iteration, attempt, .. } | Event::Charged { iteration, attempt, .. } => {
             check_fence(before, *iteration, *attempt, Stage::Agent)
         }
+        Event::BudgetAlert { .. } => budget::check_alert(before, event),
+        Event::BudgetAsked { granted, figures } => budget::check_asked(before, *granted, figures),
         Event::TreeTaken { iteration, attempt, .. }
         | Event::EvidenceGathered { iteration, attempt, .. }
         | Event::WorkInspected { iteration, attempt, .. } => {
@@ -270,7 +276,8 @@ fn check_status(before: &Loop, task: &TaskId, status: FileStatus) -> Option<Stri
 
 fn check_failed(before: &Loop, task: &TaskId) -> Option<String> {
     let entry = before.task(task)?;
-    (entry.failures <= entry.max_retries(&before.policy)).then(|| format!("{task} has attempts left"))
+    let used_up = entry.failures > entry.max_retries(&before.policy) || budget::is_task_used_up(before, task);
+    (!used_up).then(|| format!("{task} has attempts left"))
 }
 
 fn check_end(before: &Loop, reason: EndReason) -> Option<String> {
@@ -290,10 +297,10 @@ fn check_end(before: &Loop, reason: EndReason) -> Option<String> {
         EndReason::ExplicitStop => {
             before.run.stop_requested.is_none().then(|| "nobody asked to stop".to_owned())
         }
+        EndReason::BudgetExhausted => budget::check_end(before),
         EndReason::CircuitBreakerOpen
         | EndReason::HealthFailure
         | EndReason::ConsecutiveErrors
-        | EndReason::BudgetExhausted
         | EndReason::MaxDuration
         | EndReason::NoProgress
         | EndReason::PersonNeeded => None,

@@ -6,6 +6,7 @@
 use jiff::Timestamp;
 
 use crate::agents::{Pick, Unavailable};
+use crate::budget::{self, Alert, Hold};
 use crate::event::{EndReason, Event};
 use crate::ids::{Attempt, Iteration, QuestionId, TaskId};
 use crate::policy::RetryFrom;
@@ -116,6 +117,20 @@ pub enum Waiting {
     Backlog {
         problem: String,
     },
+    /// A budget is used up, and each call waits.
+    Throttled {
+        budget: String,
+        until: Timestamp,
+    },
+    /// As many calls as an hour may have.
+    Rate {
+        calls_per_hour: u32,
+        until: Timestamp,
+    },
+    /// What is left of a shared budget is set aside for calls of other loops.
+    Budget {
+        until: Timestamp,
+    },
 }
 
 impl std::fmt::Display for Waiting {
@@ -134,6 +149,13 @@ impl std::fmt::Display for Waiting {
             Self::Unavailable { agent, why, until } => write!(f, "{agent} comes back at {until:.0} ({why})"),
             Self::Paused => f.write_str("paused"),
             Self::Backlog { problem } => write!(f, "the backlog to be mended: {problem}"),
+            Self::Throttled { budget, until } => write!(f, "throttled until {until:.0}: spent {budget}"),
+            Self::Rate { calls_per_hour, until } => {
+                write!(f, "{calls_per_hour} calls an hour are used, the next at {until:.0}")
+            }
+            Self::Budget { until } => {
+                write!(f, "other loops with the same budget to finish their calls, looks again at {until:.0}")
+            }
         }
     }
 }
@@ -147,6 +169,9 @@ pub fn decide(state: &Loop, now: Timestamp) -> Plan {
     }
     if let Some(plan) = tidy(state) {
         return plan;
+    }
+    if let Some(alert) = budget::alert_due(state) {
+        return record(told(alert));
     }
     if let Some(by) = &state.run.stop_requested {
         return end(state, EndReason::ExplicitStop, format!("stopped by {by}"));
@@ -375,7 +400,7 @@ fn start_next(state: &Loop, now: Timestamp) -> Plan {
         return end(state, reason, detail);
     }
     if let Some(entry) = next {
-        return start(state, entry, now);
+        return hold_for_budget(state, now).unwrap_or_else(|| start(state, entry, now));
     }
     let waiting = delayed.map(|(until, entry)| (until, entry.spec.id.clone()));
     Plan {
@@ -388,7 +413,25 @@ fn start_next(state: &Loop, now: Timestamp) -> Plan {
     }
 }
 
+fn hold_for_budget(state: &Loop, now: Timestamp) -> Option<Plan> {
+    let (waiting, until) = match budget::hold(state, now)? {
+        Hold::Throttled { gauge, until } => (Waiting::Throttled { budget: gauge.to_string(), until }, until),
+        Hold::Rate { limit, until } => (Waiting::Rate { calls_per_hour: limit, until }, until),
+        Hold::Bound { until } => (Waiting::Budget { until }, until),
+    };
+    let wake_at = [Some(until), run_deadline(state, now)].into_iter().flatten().min();
+    Some(Plan { wake_at, waiting: Some(waiting), ..Plan::default() })
+}
+
+fn told(Alert { gauge, task, threshold }: Alert) -> Event {
+    let budget::Gauge { scope, unit, spent, limit, reserved: _ } = gauge;
+    Event::BudgetAlert { scope, task, unit, spent, limit, threshold }
+}
+
 fn start(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Plan {
+    if let Some(reason) = budget::task_exhausted(state, &entry.spec.id) {
+        return record(Event::TaskFailed { task: entry.spec.id.clone(), reason });
+    }
     let agent = match state.agents.pick(&state.policy.agents, &entry.spec, now) {
         Pick::Agent(agent) => agent.to_owned(),
         Pick::Wait { agent, why, until } => {
@@ -423,6 +466,9 @@ fn limit_reached(state: &Loop, now: Timestamp) -> Option<(EndReason, String)> {
     let (limits, run) = (&state.policy.limits, &state.run);
     if limits.consecutive_errors > 0 && run.consecutive_errors >= limits.consecutive_errors {
         return Some((EndReason::ConsecutiveErrors, format!("{} errors in a row", run.consecutive_errors)));
+    }
+    if let Some(detail) = budget::exhausted(state) {
+        return Some((EndReason::BudgetExhausted, detail));
     }
     if let Some(limit) = limits.iterations.filter(|limit| run.iterations >= *limit) {
         return Some((EndReason::MaxIterations, format!("{limit} iterations used")));

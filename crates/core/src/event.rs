@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::budget::{Scope, Shared, Unit};
 use crate::handoff::Trigger;
 use crate::ids::{Attempt, Epoch, Iteration, LoopId, QuestionId, Seq, TaskId};
 use crate::policy::{Millis, Policy};
@@ -336,6 +337,31 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         task: Option<TaskId>,
         message: String,
+    },
+    /// So much of a budget is gone; told once for each limit and threshold.
+    BudgetAlert {
+        scope: Scope,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<TaskId>,
+        unit: Unit,
+        spent: f64,
+        limit: f64,
+        /// The part that was to be told, such as 0.8.
+        threshold: f64,
+    },
+    /// Money that several loops share was asked for, for the iteration about to start.
+    BudgetAsked {
+        granted: bool,
+        /// What all of them had spent and set aside at that moment.
+        figures: Shared,
+    },
+    /// What an agent had used that was interrupted.
+    Charged {
+        iteration: Iteration,
+        attempt: Attempt,
+        usage: Usage,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
     },
     RunEnded {
         run: u32,

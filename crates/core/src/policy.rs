@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::budget::Budget;
+use crate::price::Prices;
 use crate::task::{Selection, Task};
 
 /// A span of time in milliseconds, as it is stored.
@@ -41,6 +43,10 @@ pub struct Policy {
     pub selection: Selection,
     pub agents: Agents,
     pub handoff: crate::handoff::Policy,
+    pub budget: Budget,
+    /// What models cost whose agents do not say it, by the model's name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub prices: BTreeMap<String, Prices>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,6 +66,8 @@ pub struct Limits {
     pub agent_timeout: Option<Millis>,
     /// How many tasks a backlog may hold before additions made at run time are refused.
     pub max_tasks: u32,
+    /// How many times an agent may be started within an hour.
+    pub calls_per_hour: Option<u32>,
 }
 
 impl Default for Limits {
@@ -72,6 +80,7 @@ impl Default for Limits {
             stuck_threshold: 3,
             agent_timeout: None,
             max_tasks: 500,
+            calls_per_hour: None,
         }
     }
 }

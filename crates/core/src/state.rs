@@ -9,11 +9,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use jiff::Timestamp;
 
 use crate::agents::Agents;
+use crate::budget::{self, Alert, Gauge, Spending, Strategy, Sum};
 use crate::checkpoint::{Checkpoints, Ended, Phase};
 use crate::event::{
     Answer, Claim, EndReason, Envelope, Event, Evidence, Exit, Failure, Flag, Question, QuestionKind,
     Trouble, Usage, Verdict,
 };
+use crate::forecast::{History, forecast};
 use crate::handoff::{Handoffs, Handover, Trigger};
 use crate::ids::{Attempt, Epoch, Iteration, LoopId, QuestionId, Seq, TaskId};
 use crate::memory::Memory;
@@ -65,6 +67,9 @@ pub struct Loop {
     pub unkept: Option<(TaskId, Iteration)>,
     pub user_changes: Option<String>,
     pub usage: Usage,
+    pub spending: Spending,
+    /// What tasks have cost, to foresee what the others will.
+    pub history: History,
     pub recent: VecDeque<EndedIteration>,
     pub last_at: Option<Timestamp>,
     /// Tasks whose status in the file is not what it should be.
@@ -210,6 +215,7 @@ impl Loop {
             }
             Event::RunStarted { run, policy, agent, git, version: _, sandbox: _ } => {
                 self.agents.start_anew();
+                self.spending.start_anew();
                 self.run = Run { number: *run, active: true, started_at: Some(at), ..Run::default() };
                 self.adopt_policy(policy, agent);
                 self.git = *git;
@@ -273,6 +279,7 @@ impl Loop {
                     after_handoff,
                 });
             }
+            Event::Charged { usage, model, .. } => self.charge(*usage, model.as_deref(), at),
             Event::AgentEnded {
                 message,
                 usage,
@@ -286,7 +293,9 @@ impl Loop {
                 duration,
                 ..
             } => {
-                self.add_usage(*usage);
+                if let Some(usage) = usage {
+                    self.charge(*usage, facts.model.as_deref(), at);
+                }
                 if let Some(open) = &mut self.open {
                     self.handoffs.note_window(&open.agent, facts.context);
                     open.tool_calls = facts.tool_calls;
@@ -375,6 +384,15 @@ impl Loop {
                 FileStatus::Skipped => self.settle_by_person(task, TaskState::Skipped, at),
             },
             Event::StatusPutBack { .. } | Event::Noticed { .. } => {}
+            Event::BudgetAlert { scope, task, unit, spent, limit, threshold } => {
+                let (spent, limit, threshold) = (*spent, *limit, *threshold);
+                let gauge = Gauge { scope: *scope, unit: *unit, spent, reserved: 0.0, limit };
+                self.spending.note_alert(&Alert { gauge, task: task.clone(), threshold });
+            }
+            Event::BudgetAsked { granted, figures } => {
+                self.spending.look(*figures, *granted, at);
+                self.reconsider_order(at);
+            }
             Event::QuestionRaised { id, task, question } => self.raise(*id, task, question, at),
             Event::QuestionAnswered { id, answer, .. } => self.answer(*id, answer, at),
             Event::Nudged { text, delivered, .. } => {
@@ -450,6 +468,7 @@ impl Loop {
             self.tasks.selection = policy.selection;
             self.tasks.rebuild(self.last_at.unwrap_or_default());
         }
+        self.reconsider_order(self.last_at.unwrap_or_default());
     }
 
     fn read_backlog(
@@ -494,6 +513,8 @@ impl Loop {
     }
 
     fn start_iteration(&mut self, open: OpenIteration) {
+        let beyond = budget::is_beyond(self);
+        self.spending.begin_call(open.started_at, self.policy.limits.calls_per_hour, beyond);
         self.checkpoints.iteration_started(open.base.as_ref(), open.branch.as_ref());
         self.iterations = open.iteration;
         self.run.iterations += 1;
@@ -514,10 +535,25 @@ impl Loop {
         }
     }
 
-    fn add_usage(&mut self, usage: Option<Usage>) {
-        if let Some(usage) = usage {
-            self.usage += usage;
-            self.run.usage += usage;
+    /// A call is over, or was cut short, and used so much.
+    fn charge(&mut self, usage: Usage, model: Option<&str>, at: Timestamp) {
+        self.usage += usage;
+        self.run.usage += usage;
+        let has_price = model.is_some_and(|model| self.policy.prices.contains_key(model));
+        self.spending.charge(usage, has_price || !usage.is_unpriced(), at);
+        if let Some(slot) = self.open.as_ref().and_then(|open| self.tasks.slot(&open.task)) {
+            self.tasks.entries[slot].spent += Sum::from(usage);
+        }
+        self.reconsider_order(at);
+    }
+
+    /// When money gets short it matters what goes first; all places are found anew, which happens
+    /// once.
+    fn reconsider_order(&mut self, at: Timestamp) {
+        let critical = self.policy.budget.strategy == Strategy::CriticalPath && budget::is_short(self);
+        if self.tasks.critical != critical {
+            self.tasks.critical = critical;
+            self.tasks.rebuild(at);
         }
     }
 
@@ -682,6 +718,7 @@ impl Loop {
             if let Some(open) = &open {
                 entry.remember(remembered(open, "completed", String::new()));
             }
+            self.history.completed(&entry.spec, entry.spent);
         }
         self.set_state(task, TaskState::Done { verified }, at);
         if let (Some(open), Some(phase), Some(next)) = (open, phase_before, self.tasks.current_phase())
@@ -689,6 +726,10 @@ impl Loop {
             && next > phase
         {
             self.handoffs.due = Some((open.iteration, open.attempt, Trigger::Phase { phase }));
+        }
+        let counts = self.tasks.counts();
+        if self.history.first.is_none() && 4 * counts.done >= counts.total {
+            self.history.first = forecast(self);
         }
     }
 

@@ -31,6 +31,7 @@ use crate::backlog_file::{BacklogError, BacklogFile, Refresh, difference};
 use crate::clock::Clock;
 use crate::error::EngineError;
 use crate::journal::Journal;
+use crate::money::{Purse, is_alive};
 use crate::nudge::Nudges;
 use crate::report::Report;
 use crate::requests;
@@ -68,6 +69,8 @@ pub struct Settings {
     /// What agents are kept in.
     pub sandbox: Sandbox,
     pub tap: Option<Arc<dyn Tap>>,
+    /// Where this machine's loops are entered.
+    pub registry: Option<PathBuf>,
     /// This very program.
     pub wiggum: PathBuf,
     pub grace: Grace,
@@ -156,6 +159,7 @@ pub struct Engine<'a> {
     /// What must not be stored or shown.
     pub(crate) secrets: Secrets,
     pub(crate) guardian: Option<Guardian>,
+    pub(crate) purse: Purse,
     /// What git need not be asked again.
     pub(crate) known: Known,
     /// Something waits in the store; set from the watcher's thread, so that no wake-up is lost
@@ -253,6 +257,7 @@ impl<'a> Engine<'a> {
             watched,
             secrets,
             guardian: None,
+            purse: Purse::of(&settings),
             known: Known::default(),
             woken: Arc::new(AtomicBool::new(true)),
             _workspace: workspace,
@@ -288,6 +293,8 @@ impl<'a> Engine<'a> {
         } else if self.status.stale {
             self.write_status_file();
         }
+        // Every call is settled already: that the loop has ended is only good to know.
+        drop(self.enter_registry(false));
         crash::point("run over");
         let epoch = self.journal.epoch();
         let released = self.journal.store.release(self.journal.id, epoch);
@@ -306,6 +313,7 @@ impl<'a> Engine<'a> {
             });
         }
         self.look_at_repository()?;
+        self.enter_registry(true)?;
         let ended = self.sweep()?;
         self.complete_restore()?;
         self.start_run()?;
@@ -717,14 +725,6 @@ fn take_over(store: &mut Store, settings: &Settings) -> Result<(LoopId, Epoch), 
 pub(crate) fn acquire(store: &mut Store, id: LoopId) -> Result<Epoch, EngineError> {
     let me = process::identity();
     let holder = Holder { pid: me.pid, started: me.started, boot: me.boot, host: me.host };
-    let is_alive = |other: &Holder| {
-        process::is_alive(&process::Identity {
-            pid: other.pid,
-            started: other.started.clone(),
-            boot: other.boot.clone(),
-            host: other.host.clone(),
-        })
-    };
     Ok(store.acquire(id, &holder, &is_alive, Timestamp::now())?)
 }
 

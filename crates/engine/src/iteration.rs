@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use wiggum_agents::{Assignment, CommandText, Finished, Problem, Session, StreamParser};
 use wiggum_core::decide::StopWhy;
 use wiggum_core::event::{
-    AgentFacts, Claim, ClaimSource, Event, Evidence, Exit, Failure, Flag, FlagKind, Trouble,
+    AgentFacts, Claim, ClaimSource, Event, Evidence, Exit, Failure, Flag, FlagKind, Trouble, Usage,
 };
 use wiggum_core::ids::{Attempt, Iteration, TaskId};
 use wiggum_core::policy::Millis;
@@ -48,6 +48,9 @@ impl Engine<'_> {
         agent: &str,
         carried: Option<&str>,
     ) -> Result<(), EngineError> {
+        if !self.set_money_aside()? {
+            return Ok(());
+        }
         let (base, branch) = match &self.git {
             Some(git) => {
                 let head = git.head()?;
@@ -222,18 +225,24 @@ impl Engine<'_> {
             Some(trouble) => agent::given_up(finished, trouble),
             None => finished.clone(),
         };
+        let usage = self.usage_of(finished);
+        self.settle(usage)?;
         crash::point("agent ended");
         if !self.agent_stage() {
             return Ok(());
         }
         let flags = self.restore_state()?;
         match stopping {
-            Some(StopWhy::Asked) => self.interrupt_agent("stopped", ended.ended_processes),
+            Some(StopWhy::Asked) => {
+                self.charge_interrupted(usage, finished);
+                self.interrupt_agent("stopped", ended.ended_processes)
+            }
             Some(StopWhy::RunDuration) => {
+                self.charge_interrupted(usage, finished);
                 self.interrupt_agent("the run's time was up", ended.ended_processes)
             }
             Some(StopWhy::AgentTimeout | StopWhy::Handoff) | None => {
-                self.judge_agent(ended, finished, &prompt, flags)
+                self.judge_agent(ended, finished, usage, &prompt, flags)
             }
         }
     }
@@ -247,11 +256,21 @@ impl Engine<'_> {
         self.interrupt_iteration(reason, ended_processes)
     }
 
+    /// What an agent used until it was stopped is spent, though its iteration does not count.
+    fn charge_interrupted(&mut self, usage: Option<Usage>, finished: &Finished) {
+        let open = self.journal.state.open.as_ref().map(|open| (open.iteration, open.attempt));
+        if let (Some(usage), Some((iteration, attempt))) = (usage, open) {
+            let model = finished.facts.model.clone();
+            self.record(Event::Charged { iteration, attempt, usage, model });
+        }
+    }
+
     /// Records the agent's end with what its final message means.
     fn judge_agent(
         &mut self,
         ended: Ended,
         finished: &Finished,
+        usage: Option<Usage>,
         prompt: &str,
         mut flags: Vec<Flag>,
     ) -> Result<(), EngineError> {
@@ -266,6 +285,9 @@ impl Engine<'_> {
         let failed = finished.problem.is_some() || ended.exit == Exit::TimedOut;
         let error = (failed && questions.is_empty())
             .then(|| describe_failure(ended.exit, finished, ended.duration.into()));
+        if matches!(ended.exit, Exit::Code { .. }) {
+            self.warn_of_unpriced(usage, finished.facts.model.as_deref());
+        }
         let notes = read_notes(&finished.message);
         self.note_handoff(&notes);
         let message = self.journal.keep(&finished.message);
@@ -275,7 +297,7 @@ impl Engine<'_> {
             exit: ended.exit,
             message,
             duration: ended.duration.into(),
-            usage: finished.usage,
+            usage,
             facts: Box::new(AgentFacts {
                 trouble: finished.problem.as_ref().map(|problem| problem.trouble.clone()),
                 ..finished.facts.clone()

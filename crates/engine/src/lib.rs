@@ -15,6 +15,7 @@ mod handoff;
 mod iteration;
 mod journal;
 mod land;
+mod money;
 pub mod nudge;
 mod recover;
 pub mod report;

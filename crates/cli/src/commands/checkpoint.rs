@@ -343,6 +343,7 @@ fn settings(loops: &Loops, record: &LoopRecord) -> Result<Settings, Failure> {
         agents: Vec::new(),
         allow_dirty: false,
         sandbox: Sandbox { kind: None, says: String::new(), writable: Vec::new() },
+        registry: None,
         tap: None,
         wiggum: std::env::current_exe()
             .map_err(|error| Failure::other(format!("cannot find this program's own path: {error}")))?,

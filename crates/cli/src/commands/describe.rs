@@ -3,6 +3,7 @@
 use wiggum_core::event::{Event, Evidence, Verdict};
 use wiggum_core::state::verdict_name;
 
+use crate::cost::cost;
 use crate::narrate::{answer_words, duration, end_words, flag_name};
 use crate::term::harmless;
 
@@ -116,6 +117,19 @@ fn words(event: &Event) -> String {
             format!("uncommitted changes conflict; they are in {commit}")
         }
         Event::Noticed { message, .. } => message.clone(),
+        Event::BudgetAlert { scope, task, unit, spent, limit, .. } => {
+            let of = task.as_ref().map(|task| format!(" of {task}")).unwrap_or_default();
+            let (spent, limit) = (unit.show(*spent), unit.show(*limit));
+            format!("{spent} of {limit} are spent (budget: {}{of})", scope.name())
+        }
+        Event::BudgetAsked { granted, figures } => {
+            let spent = figures.project.spent.cost_usd;
+            let said = if *granted { "lets" } else { "does not let" };
+            format!("the shared budget {said} a call begin (${spent:.2} spent in this project)")
+        }
+        Event::Charged { usage, .. } => {
+            format!("the interrupted agent had used {} tokens, {}", usage.tokens(), cost(usage))
+        }
         Event::RunEnded { run, reason, detail } => {
             format!("run {run} ended ({}): {}: {detail}", reason.name(), end_words(*reason))
         }

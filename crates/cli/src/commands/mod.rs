@@ -2,7 +2,9 @@
 
 mod agents;
 mod backlog;
+mod calls;
 mod checkpoint;
+mod cost;
 mod demo;
 pub(crate) mod describe;
 mod dispatch;
@@ -32,6 +34,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde::Serialize;
+use wiggum_store::Registry;
 
 use crate::api;
 use crate::args::{Cli, Command, ConfigCommand};
@@ -62,6 +65,7 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Agents(args) => agents::agents(&args),
         Command::Tokens(args) => tokens::tokens(&args),
         Command::Report(args) => report::report(&args),
+        Command::Cost(args) => cost::cost(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Config(ConfigCommand::Show(args)) => setup::config_show(&args),
         Command::Task(command) => task::task(&command),
@@ -101,6 +105,11 @@ pub(crate) fn surroundings() -> Result<Surroundings, Failure> {
 }
 
 impl Surroundings {
+    /// Where the loops of this machine are entered.
+    pub(crate) fn registry(&self) -> Option<PathBuf> {
+        Some(config::data_dir(&self.env)?.join(Registry::FILE))
+    }
+
     pub(crate) fn sources<'a>(&'a self, flags: &'a Flags) -> Sources<'a> {
         Sources { workspace: &self.workspace, user_file: config::user_file(&self.env), env: &self.env, flags }
     }

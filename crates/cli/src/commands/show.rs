@@ -310,6 +310,9 @@ impl History {
             | Event::UserChangesSetAside { .. }
             | Event::UserChangesPutBack { .. }
             | Event::Noticed { .. }
+            | Event::BudgetAlert { .. }
+            | Event::BudgetAsked { .. }
+            | Event::Charged { .. }
             | Event::RunEnded { .. } => {}
         }
         self.state.apply(envelope);

@@ -16,10 +16,42 @@ pub(crate) enum Value {
     Count(u32),
     Switch(bool),
     Duration(Millis),
-    /// In ten-thousandths.
-    Fraction(u32),
+    Amount(Amount),
+    Amounts(Vec<Amount>),
     List(Vec<String>),
     Variables(BTreeMap<String, String>),
+}
+
+/// A number with up to six decimals, zero or more: dollars, or a part of something. Counted in
+/// millionths, so that two of them are equal exactly when they are written alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Amount(u64);
+
+impl Amount {
+    const ONE: u64 = 1_000_000;
+
+    /// From what was written; nothing of what is negative, not a number or beyond all sense.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let number: f64 = text.trim().trim_start_matches('$').parse().ok()?;
+        Self::from_f64(number)
+    }
+
+    pub(crate) fn from_f64(number: f64) -> Option<Self> {
+        let sensible = number.is_sign_positive() && number <= 1e12;
+        let millionths = (number * Self::ONE as f64).round();
+        let vanishes = number > 0.0 && millionths == 0.0;
+        (sensible && !vanishes).then_some(Self(millionths as u64))
+    }
+
+    pub(crate) fn to_f64(self) -> f64 {
+        self.0 as f64 / Self::ONE as f64
+    }
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.to_f64().to_string())
+    }
 }
 
 /// What a key asks for. It decides which variant of [`Value`] the key's value has.
@@ -34,8 +66,12 @@ pub(crate) enum Shape {
     Globs,
     Count(Zero),
     Duration(Zero),
+    /// Dollars, or how many times.
+    Amount(Zero),
     /// A part of a whole, such as 0.70.
-    Fraction(Zero),
+    Part(Zero),
+    /// One part of a whole or a list of them.
+    Parts,
     Switch,
     Choice(&'static [&'static str]),
     /// One text or a list of them.
@@ -68,6 +104,7 @@ pub(crate) const OWN_VARIABLES: &[&str] = &[
     "WIGGUM_NUDGES",
     "WIGGUM_CRASH_AT",
     "WIGGUM_RECORD",
+    "WIGGUM_DATA_DIR",
 ];
 
 /// Why a value is refused; `element` says which one of a list or table is meant.
@@ -106,7 +143,10 @@ impl Shape {
             Self::Count(Zero::Number | Zero::NoLimit) => "a whole number, 0 or more".to_owned(),
             Self::Count(Zero::Refused) => "a whole number, 1 or more".to_owned(),
             Self::Duration(_) => "a duration such as \"90s\", \"30m\" or \"1h30m\"".to_owned(),
-            Self::Fraction(_) => "a part of a whole between 0 and 1, such as 0.70".to_owned(),
+            Self::Amount(Zero::Number | Zero::NoLimit) => "an amount such as 5 or 2.50, 0 or more".to_owned(),
+            Self::Amount(Zero::Refused) => "an amount such as 5 or 2.50, more than 0".to_owned(),
+            Self::Part(_) => "a part such as 0.70".to_owned(),
+            Self::Parts => "a part such as 0.8, or a list of them".to_owned(),
             Self::Switch => "true or false".to_owned(),
             Self::Choice(words) => one_of(words),
             Self::Words => "a text or a list of texts".to_owned(),
@@ -121,12 +161,14 @@ impl Shape {
             Self::Commands => Self::Command.expected(),
             Self::Globs => "a path pattern".to_owned(),
             Self::Words => "a text".to_owned(),
+            Self::Parts => "a part such as 0.8".to_owned(),
             Self::Name
             | Self::Path
             | Self::Command
             | Self::Count(_)
             | Self::Duration(_)
-            | Self::Fraction(_)
+            | Self::Amount(_)
+            | Self::Part(_)
             | Self::Switch
             | Self::Choice(_)
             | Self::Variables
@@ -138,8 +180,8 @@ impl Shape {
     pub(crate) fn accept(self, value: Value) -> Result<Value, Vec<Complaint>> {
         let complaints: Vec<_> = match (&value, self) {
             (Value::Count(0), Self::Count(zero))
-            | (Value::Fraction(0), Self::Fraction(zero))
-            | (Value::Duration(Millis(0)), Self::Duration(zero)) => {
+            | (Value::Duration(Millis(0)), Self::Duration(zero))
+            | (Value::Amount(Amount(0)), Self::Amount(zero) | Self::Part(zero)) => {
                 return match zero {
                     Zero::Number => Ok(value),
                     Zero::NoLimit => Ok(Value::None),
@@ -159,8 +201,14 @@ impl Shape {
                     .filter_map(|(index, (name, text))| Some(complain_variable(name, text)?.at(index)))
                     .collect()
             }
-            (Value::Fraction(part), _) => complain_fraction(*part).into_iter().collect(),
-            (Value::None | Value::Count(_) | Value::Switch(_) | Value::Duration(_), _) => Vec::new(),
+            (Value::Amounts(parts), _) => {
+                let elements = parts.iter().enumerate();
+                elements.filter_map(|(index, part)| Some(complain_part(*part)?.at(index))).collect()
+            }
+            (Value::Amount(part), Self::Part(_)) => complain_part(*part).into_iter().collect(),
+            (Value::None | Value::Count(_) | Value::Switch(_) | Value::Duration(_) | Value::Amount(_), _) => {
+                Vec::new()
+            }
         };
         if complaints.is_empty() { Ok(value) } else { Err(complaints) }
     }
@@ -185,7 +233,9 @@ impl Shape {
             | Self::Commands
             | Self::Count(_)
             | Self::Duration(_)
-            | Self::Fraction(_)
+            | Self::Amount(_)
+            | Self::Part(_)
+            | Self::Parts
             | Self::Switch
             | Self::Words
             | Self::Variables
@@ -217,30 +267,6 @@ fn complain_glob(text: &str) -> Option<Complaint> {
     Some(Complaint::new(format!("{text:?} is not a path pattern: {}", error.kind())))
 }
 
-/// 70 where 0.70 is meant is the usual slip.
-fn complain_fraction(part: u32) -> Option<Complaint> {
-    if part <= WHOLE {
-        return None;
-    }
-    let (expected, found) = (Shape::Fraction(Zero::Number).expected(), format_fraction(part));
-    let complaint = Complaint::new(format!("expected {expected}, found {found}"));
-    Some(if part <= 100 * WHOLE {
-        complaint.hint(format!("did you mean {}?", format_fraction(part / 100)))
-    } else {
-        complaint
-    })
-}
-
-/// A whole, in the unit of [`Value::Fraction`].
-pub(super) const WHOLE: u32 = 10_000;
-
-/// As it is written in a file.
-fn format_fraction(part: u32) -> String {
-    let text = format!("{}.{:04}", part / WHOLE, part % WHOLE);
-    let short = text.trim_end_matches('0');
-    if short.ends_with('.') { format!("{short}0") } else { short.to_owned() }
-}
-
 fn complain_choice(words: &[&'static str], text: &str) -> Option<Complaint> {
     if words.contains(&text) {
         return None;
@@ -250,6 +276,15 @@ fn complain_choice(words: &[&'static str], text: &str) -> Option<Complaint> {
         Some(word) => complaint.hint(format!("did you mean {word:?}?")),
         None => complaint,
     })
+}
+
+fn complain_part(part: Amount) -> Option<Complaint> {
+    if part.0 > 0 && part.0 <= Amount::ONE {
+        return None;
+    }
+    let complaint = Complaint::new(format!("expected a part above 0 and up to 1, found {part}"));
+    let percent = part.0 > Amount::ONE && part.0 <= 100 * Amount::ONE;
+    Some(if percent { complaint.hint(format!("write {}", part.to_f64() / 100.0)) } else { complaint })
 }
 
 fn complain_variable(name: &str, text: &str) -> Option<Complaint> {
@@ -339,7 +374,11 @@ impl fmt::Display for Value {
             Self::Switch(on) => f.pad(if *on { "true" } else { "false" }),
             Self::Text(text) => f.pad(&quoted(text)),
             Self::Duration(millis) => f.pad(&quoted(&format_duration(*millis))),
-            Self::Fraction(part) => f.pad(&format_fraction(*part)),
+            Self::Amount(amount) => amount.fmt(f),
+            Self::Amounts(amounts) => {
+                let texts: Vec<_> = amounts.iter().map(ToString::to_string).collect();
+                f.pad(&format!("[{}]", texts.join(", ")))
+            }
             Self::List(texts) => match texts.as_slice() {
                 [only] => f.pad(&format!("[{}]", quoted(only))),
                 texts => {
@@ -375,7 +414,8 @@ impl From<Value> for serde_json::Value {
             Value::Count(number) => number.into(),
             Value::Switch(on) => on.into(),
             Value::Duration(millis) => format_duration(millis).into(),
-            Value::Fraction(part) => (f64::from(part) / f64::from(WHOLE)).into(),
+            Value::Amount(amount) => amount.to_f64().into(),
+            Value::Amounts(amounts) => amounts.into_iter().map(Amount::to_f64).collect(),
             Value::List(texts) => texts.into(),
             Value::Variables(variables) => {
                 variables.into_iter().map(|(name, text)| (name, Self::from(text))).collect()
@@ -398,8 +438,9 @@ impl Value {
         match self {
             Self::None => true,
             Self::List(texts) => texts.is_empty(),
+            Self::Amounts(amounts) => amounts.is_empty(),
             Self::Variables(variables) => variables.is_empty(),
-            Self::Text(_) | Self::Count(_) | Self::Switch(_) | Self::Duration(_) | Self::Fraction(_) => false,
+            Self::Text(_) | Self::Count(_) | Self::Switch(_) | Self::Duration(_) | Self::Amount(_) => false,
         }
     }
 }
@@ -447,20 +488,22 @@ impl Value {
         if self == Self::None { None } else { Some(self.duration()) }
     }
 
-    pub(super) fn optional_fraction(self) -> Option<f64> {
+    pub(super) fn amount(self) -> f64 {
         match self {
-            Self::None => None,
-            Self::Fraction(part) => Some(f64::from(part) / f64::from(WHOLE)),
-            other => other.misfit("a fraction"),
+            Self::Amount(amount) => amount.to_f64(),
+            other => other.misfit("an amount"),
         }
     }
 
-    /// A fraction as the core has it.
-    pub(super) fn of_fraction(fraction: Option<f64>) -> Self {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-        let part =
-            |fraction: f64| (fraction * f64::from(WHOLE)).round().clamp(0.0, f64::from(u32::MAX)) as u32;
-        fraction.map_or(Self::None, |fraction| Self::Fraction(part(fraction)))
+    pub(super) fn optional_amount(self) -> Option<f64> {
+        if self == Self::None { None } else { Some(self.amount()) }
+    }
+
+    pub(super) fn parts(self) -> Vec<f64> {
+        match self {
+            Self::Amounts(amounts) => amounts.into_iter().map(Amount::to_f64).collect(),
+            other => other.misfit("parts"),
+        }
     }
 
     pub(super) fn list(self) -> Vec<String> {

@@ -55,6 +55,12 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
         arguments: "",
         action: Action::Show(&["checkpoint", "create"]),
     },
+    SlashCommand {
+        name: "cost-report",
+        description: "Show what the loop of this project cost, and what the rest will cost",
+        arguments: "",
+        action: Action::Show(&["cost", "--forecast"]),
+    },
 ];
 
 /// The command that a prompt calls, and what follows its name.

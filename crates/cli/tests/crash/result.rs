@@ -7,6 +7,7 @@ use serde_json::Value;
 use wiggum_core::checker;
 use wiggum_core::event::{Envelope, Event};
 use wiggum_engine::checkpoints;
+use wiggum_store::Registry;
 
 use crate::project::Project;
 
@@ -34,6 +35,7 @@ impl Final {
         assert!(violations.is_empty(), "the journal breaks its invariants: {violations:?}");
         assert_nothing_left(project);
         let state = project.state();
+        assert_all_paid_for(project, state.usage.cost_usd);
         Self {
             backlog: fs::read_to_string(project.root.join("prd.json")).unwrap(),
             commits: commits(project),
@@ -230,6 +232,7 @@ fn kind(event: &Event) -> Kind {
         | Event::BacklogBroken { .. }
         | Event::RestoreStarted { .. }
         | Event::Restored { .. }
+        | Event::BudgetAlert { .. }
         | Event::RunEnded { .. } => Kind::Outside,
         Event::Interrupted { .. } => Kind::Interruption,
         Event::RunResumed { .. } => Kind::Resumption,
@@ -242,8 +245,18 @@ fn kind(event: &Event) -> Kind {
         | Event::Nudged { .. }
         | Event::WorkKept { .. }
         | Event::WorkspaceReset { .. }
+        | Event::BudgetAsked { .. }
+        | Event::Charged { .. }
         | Event::Noticed { .. } => Kind::Bookkeeping,
     }
+}
+
+/// What loops share knows of every call that the journal knows of, and of no call under way.
+fn assert_all_paid_for(project: &Project, cost: f64) {
+    let registry = Registry::open_existing(&project.outside(".local/share/wiggum/registry.db")).unwrap();
+    let all = registry.expect("the loop is entered").shared("").unwrap().organisation;
+    assert!(all.spent.cost_usd >= cost - 1e-9, "{} spent, but {all:?} known", cost);
+    assert_eq!(all.in_flight, 0, "{all:?}");
 }
 
 fn text_of(event: &Event) -> String {

@@ -182,7 +182,7 @@ impl Git {
 
     /// Puts the whole work tree into the index, but for these paths.
     pub fn stage_all(&self, exclude: &[&str]) -> Result<(), GitError> {
-        let excluded = exclude.iter().map(|path| excluding(path));
+        let excluded = exclude.iter().map(|path| excluding_from_add(path));
         let mut command = owned(&["add", "-A", "--", "."]);
         command.extend(excluded);
         self.run(&command)
@@ -501,6 +501,18 @@ fn literal(path: &str) -> String {
 
 fn excluding(path: &str) -> String {
     format!(":(top,exclude,literal){path}")
+}
+
+/// `git add` takes a path that is written out for one that it is asked to add, even to be left out, and
+/// fails if it is ignored. Of a pattern, also of one that fits a single path only, it does not.
+fn excluding_from_add(path: &str) -> String {
+    let Some(at) = path.find(|c: char| c.is_ascii_alphanumeric()) else { return excluding(path) };
+    let escaped = |part: &str| -> String {
+        let special = |c: char| matches!(c, '*' | '?' | '[' | '\\').then_some('\\');
+        part.chars().flat_map(|c| special(c).into_iter().chain([c])).collect()
+    };
+    let (before, after) = (escaped(&path[..at]), escaped(&path[at + 1..]));
+    format!(":(top,exclude,glob){before}[{}]{after}", &path[at..=at])
 }
 
 /// Are both names of one file?
