@@ -42,11 +42,11 @@ pub struct Policy {
     pub people: People,
     pub selection: Selection,
     pub agents: Agents,
-    pub handoff: crate::handoff::Policy,
     pub budget: Budget,
     /// What models cost whose agents do not say it, by the model's name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, Prices>,
+    pub handoff: crate::handoff::Policy,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -715,21 +715,21 @@ impl Loop {
             entry.attempts = attempt;
             entry.forget_failures();
             entry.kept = None;
+            self.history.completed(&entry.spec, entry.spent);
             if let Some(open) = &open {
                 entry.remember(remembered(open, "completed", String::new()));
             }
-            self.history.completed(&entry.spec, entry.spent);
         }
         self.set_state(task, TaskState::Done { verified }, at);
+        let counts = self.tasks.counts();
+        if self.history.first.is_none() && 4 * counts.done >= counts.total {
+            self.history.first = forecast(self);
+        }
         if let (Some(open), Some(phase), Some(next)) = (open, phase_before, self.tasks.current_phase())
             && self.policy.handoff.on_phase
             && next > phase
         {
             self.handoffs.due = Some((open.iteration, open.attempt, Trigger::Phase { phase }));
-        }
-        let counts = self.tasks.counts();
-        if self.history.first.is_none() && 4 * counts.done >= counts.total {
-            self.history.first = forecast(self);
         }
     }
 

@@ -46,7 +46,7 @@ impl Engine<'_> {
         self.look_at_repository()?;
         let ended = self.sweep()?;
         self.complete_restore()?;
-        self.bring_to_rest(ended)?;
+        self.come_to_rest(ended)?;
         let loop_id = self.journal.id;
         let all = checkpoints::list(&self.journal.store, loop_id)?;
         let kept = all.into_iter().find(|kept| kept.id == id).ok_or(EngineError::NoCheckpoint { id })?;
@@ -77,7 +77,7 @@ impl Engine<'_> {
     }
 
     /// Whatever an engine before us left half done is brought to an end first.
-    fn bring_to_rest(&mut self, ended: u32) -> Result<(), EngineError> {
+    fn come_to_rest(&mut self, ended: u32) -> Result<(), EngineError> {
         self.recover(ended)?;
         if self.journal.state.open.is_some() {
             self.interrupt_iteration("the loop goes back to a checkpoint", 0)?;

@@ -343,8 +343,8 @@ fn settings(loops: &Loops, record: &LoopRecord) -> Result<Settings, Failure> {
         agents: Vec::new(),
         allow_dirty: false,
         sandbox: Sandbox { kind: None, says: String::new(), writable: Vec::new() },
-        registry: None,
         tap: None,
+        registry: None,
         wiggum: std::env::current_exe()
             .map_err(|error| Failure::other(format!("cannot find this program's own path: {error}")))?,
         grace: Grace::default(),

@@ -54,7 +54,7 @@ fn written(shape: Shape, text: &str) -> Spanned<DeValue<'_>> {
         Shape::Count(_)
         | Shape::Duration(_)
         | Shape::Amount(_)
-        | Shape::Part(_)
+        | Shape::Fraction(_)
         | Shape::Parts
         | Shape::Variables
         | Shape::Pairs => DeValue::parse(text.trim()).unwrap_or_else(|_| plain()),

@@ -163,8 +163,8 @@ fn value_words(shape: Shape) -> String {
         Shape::Count(_) => "number".to_owned(),
         Shape::Duration(_) => "duration".to_owned(),
         Shape::Amount(_) => "amount".to_owned(),
-        Shape::Part(_) => "part".to_owned(),
         Shape::Parts => "part or list".to_owned(),
+        Shape::Fraction(_) => "part of a whole".to_owned(),
         Shape::Switch => "`true`, `false`".to_owned(),
         Shape::Choice(words) => {
             words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", ")
@@ -269,11 +269,11 @@ fn shape_schema(shape: Shape) -> Map<String, serde_json::Value> {
         ] }),
         Shape::Amount(Zero::Number | Zero::NoLimit) => json!({ "type": "number", "minimum": 0 }),
         Shape::Amount(Zero::Refused) => json!({ "type": "number", "exclusiveMinimum": 0 }),
-        Shape::Part(_) => json!({ "type": "number", "minimum": 0, "maximum": 1 }),
         Shape::Parts => {
             let part = json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1 });
             json!({ "anyOf": [part, { "type": "array", "items": part }] })
         }
+        Shape::Fraction(_) => json!({ "type": "number", "minimum": 0, "maximum": 1 }),
         Shape::Switch => json!({ "type": "boolean" }),
         Shape::Choice(words) => json!({ "type": "string", "enum": words }),
         Shape::Variables | Shape::Pairs => {

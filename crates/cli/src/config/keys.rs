@@ -375,7 +375,7 @@ pub(crate) const KEYS: &[Key] = &[
         other_variables: &["MAX_COST", "WIGGUM_MAX_COST"],
         help: "Dollars that this loop may spend, in all its runs. 0 is no limit.",
         example: Some("50"),
-        get: |config| dollars(config.policy.budget.own.max_cost),
+        get: |config| optional_amount(config.policy.budget.own.max_cost),
         set: |config, value| config.policy.budget.own.max_cost = value.optional_amount(),
         ..Key::of(Shape::Amount(Zero::NoLimit))
     },
@@ -391,7 +391,7 @@ pub(crate) const KEYS: &[Key] = &[
         path: "budget.task_cost",
         help: "Dollars that one task may cost before it is failed and asked about. 0 is no limit.",
         example: Some("5"),
-        get: |config| dollars(config.policy.budget.task.max_cost),
+        get: |config| optional_amount(config.policy.budget.task.max_cost),
         set: |config, value| config.policy.budget.task.max_cost = value.optional_amount(),
         ..Key::of(Shape::Amount(Zero::NoLimit))
     },
@@ -407,7 +407,7 @@ pub(crate) const KEYS: &[Key] = &[
         path: "budget.project_cost",
         help: "Dollars that all loops of this repository, in all its work trees, may spend together. 0 is no limit.",
         example: Some("100"),
-        get: |config| dollars(config.policy.budget.project.max_cost),
+        get: |config| optional_amount(config.policy.budget.project.max_cost),
         set: |config, value| config.policy.budget.project.max_cost = value.optional_amount(),
         ..Key::of(Shape::Amount(Zero::NoLimit))
     },
@@ -423,7 +423,7 @@ pub(crate) const KEYS: &[Key] = &[
         path: "budget.organisation_cost",
         help: "Dollars that all your loops on this machine may spend together. 0 is no limit.",
         example: Some("500"),
-        get: |config| dollars(config.policy.budget.organisation.max_cost),
+        get: |config| optional_amount(config.policy.budget.organisation.max_cost),
         set: |config, value| config.policy.budget.organisation.max_cost = value.optional_amount(),
         ..Key::of(Shape::Amount(Zero::NoLimit))
     },
@@ -588,9 +588,9 @@ pub(crate) const KEYS: &[Key] = &[
         path: "handoff.context_threshold",
         help: "An agent whose context is fuller than this part of it is asked to wrap up, or ended if it cannot be \
                spoken to. 0 is never.",
-        get: |config| config.policy.handoff.context_threshold.map_or(Value::None, amount),
+        get: |config| optional_amount(config.policy.handoff.context_threshold),
         set: |config, value| config.policy.handoff.context_threshold = value.optional_amount(),
-        ..Key::of(Shape::Part(Zero::NoLimit))
+        ..Key::of(Shape::Fraction(Zero::NoLimit))
     },
     Key {
         path: "handoff.error_threshold",
@@ -602,9 +602,9 @@ pub(crate) const KEYS: &[Key] = &[
     Key {
         path: "handoff.budget_threshold",
         help: "An agent whose own use brings a budget over this part of it is asked to wrap up, as above. 0 is never.",
-        get: |config| config.policy.handoff.budget_threshold.map_or(Value::None, amount),
+        get: |config| optional_amount(config.policy.handoff.budget_threshold),
         set: |config, value| config.policy.handoff.budget_threshold = value.optional_amount(),
-        ..Key::of(Shape::Part(Zero::NoLimit))
+        ..Key::of(Shape::Fraction(Zero::NoLimit))
     },
     Key {
         path: "handoff.on_phase",
@@ -687,7 +687,7 @@ fn optional_path(path: Option<&std::path::PathBuf>) -> Value {
     path.map_or(Value::None, |path| Value::Text(path.display().to_string()))
 }
 
-fn dollars(limit: Option<f64>) -> Value {
+fn optional_amount(limit: Option<f64>) -> Value {
     limit.map_or(Value::None, amount)
 }
 

@@ -64,8 +64,9 @@ fn convert(shape: Shape, written: &Spanned<DeValue<'_>>) -> Result<Converted, Fa
         (Shape::Duration(_), DeValue::String(text)) => {
             parse_duration(text).map(|millis| Value::Duration(millis).into()).map_err(|_| wrong())
         }
-        (Shape::Amount(_) | Shape::Part(_), _) => {
-            amount(written).map(|amount| Value::Amount(amount).into()).ok_or_else(wrong)
+        (Shape::Amount(_), _) => amount(written).map(|amount| Value::Amount(amount).into()).ok_or_else(wrong),
+        (Shape::Fraction(_), DeValue::Integer(_) | DeValue::Float(_)) => {
+            amount(written).map(|part| Value::Amount(part).into()).ok_or_else(wrong)
         }
         (Shape::Parts, DeValue::Array(elements)) => Ok(amounts(elements)),
         (Shape::Parts, _) => {
@@ -83,6 +84,7 @@ fn convert(shape: Shape, written: &Spanned<DeValue<'_>>) -> Result<Converted, Fa
             | Shape::Globs
             | Shape::Count(_)
             | Shape::Duration(_)
+            | Shape::Fraction(_)
             | Shape::Switch
             | Shape::Words
             | Shape::Variables

@@ -640,7 +640,7 @@ fn every_rule_of_the_policy_has_a_key() {
             Shape::Count(_) => Value::Count(4711),
             Shape::Duration(_) => Value::Duration(Millis(4711)),
             Shape::Amount(_) => Value::Amount(value::Amount::from_f64(4.5).unwrap()),
-            Shape::Part(_) => Value::Amount(value::Amount::from_f64(0.5).unwrap()),
+            Shape::Fraction(_) => Value::Amount(value::Amount::from_f64(0.4711).unwrap()),
             Shape::Parts => Value::Amounts(vec![value::Amount::from_f64(0.5).unwrap()]),
             Shape::Switch => Value::Switch(key.default() != Value::Switch(true)),
             Shape::Choice(words) => {

@@ -69,7 +69,7 @@ pub(crate) enum Shape {
     /// Dollars, or how many times.
     Amount(Zero),
     /// A part of a whole, such as 0.70.
-    Part(Zero),
+    Fraction(Zero),
     /// One part of a whole or a list of them.
     Parts,
     Switch,
@@ -145,8 +145,8 @@ impl Shape {
             Self::Duration(_) => "a duration such as \"90s\", \"30m\" or \"1h30m\"".to_owned(),
             Self::Amount(Zero::Number | Zero::NoLimit) => "an amount such as 5 or 2.50, 0 or more".to_owned(),
             Self::Amount(Zero::Refused) => "an amount such as 5 or 2.50, more than 0".to_owned(),
-            Self::Part(_) => "a part such as 0.70".to_owned(),
             Self::Parts => "a part such as 0.8, or a list of them".to_owned(),
+            Self::Fraction(_) => "a part of a whole between 0 and 1, such as 0.70".to_owned(),
             Self::Switch => "true or false".to_owned(),
             Self::Choice(words) => one_of(words),
             Self::Words => "a text or a list of texts".to_owned(),
@@ -168,7 +168,7 @@ impl Shape {
             | Self::Count(_)
             | Self::Duration(_)
             | Self::Amount(_)
-            | Self::Part(_)
+            | Self::Fraction(_)
             | Self::Switch
             | Self::Choice(_)
             | Self::Variables
@@ -181,7 +181,7 @@ impl Shape {
         let complaints: Vec<_> = match (&value, self) {
             (Value::Count(0), Self::Count(zero))
             | (Value::Duration(Millis(0)), Self::Duration(zero))
-            | (Value::Amount(Amount(0)), Self::Amount(zero) | Self::Part(zero)) => {
+            | (Value::Amount(Amount(0)), Self::Amount(zero) | Self::Fraction(zero)) => {
                 return match zero {
                     Zero::Number => Ok(value),
                     Zero::NoLimit => Ok(Value::None),
@@ -205,7 +205,7 @@ impl Shape {
                 let elements = parts.iter().enumerate();
                 elements.filter_map(|(index, part)| Some(complain_part(*part)?.at(index))).collect()
             }
-            (Value::Amount(part), Self::Part(_)) => complain_part(*part).into_iter().collect(),
+            (Value::Amount(part), Self::Fraction(_)) => complain_part(*part).into_iter().collect(),
             (Value::None | Value::Count(_) | Value::Switch(_) | Value::Duration(_) | Value::Amount(_), _) => {
                 Vec::new()
             }
@@ -234,8 +234,8 @@ impl Shape {
             | Self::Count(_)
             | Self::Duration(_)
             | Self::Amount(_)
-            | Self::Part(_)
             | Self::Parts
+            | Self::Fraction(_)
             | Self::Switch
             | Self::Words
             | Self::Variables
@@ -278,6 +278,7 @@ fn complain_choice(words: &[&'static str], text: &str) -> Option<Complaint> {
     })
 }
 
+/// 70 where 0.70 is meant is the usual slip.
 fn complain_part(part: Amount) -> Option<Complaint> {
     if part.0 > 0 && part.0 <= Amount::ONE {
         return None;

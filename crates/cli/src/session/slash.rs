@@ -50,16 +50,16 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
         action: Action::Show(&["tokens"]),
     },
     SlashCommand {
-        name: "checkpoint",
-        description: "Sum up the loop of this project in a checkpoint",
-        arguments: "",
-        action: Action::Show(&["checkpoint", "create"]),
-    },
-    SlashCommand {
         name: "cost-report",
         description: "Show what the loop of this project cost, and what the rest will cost",
         arguments: "",
         action: Action::Show(&["cost", "--forecast"]),
+    },
+    SlashCommand {
+        name: "checkpoint",
+        description: "Sum up the loop of this project in a checkpoint",
+        arguments: "",
+        action: Action::Show(&["checkpoint", "create"]),
     },
 ];
 

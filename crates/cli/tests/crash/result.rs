@@ -230,9 +230,9 @@ fn kind(event: &Event) -> Kind {
         | Event::UserChangesSetAside { .. }
         | Event::UserChangesPutBack { .. }
         | Event::BacklogBroken { .. }
+        | Event::BudgetAlert { .. }
         | Event::RestoreStarted { .. }
         | Event::Restored { .. }
-        | Event::BudgetAlert { .. }
         | Event::RunEnded { .. } => Kind::Outside,
         Event::Interrupted { .. } => Kind::Interruption,
         Event::RunResumed { .. } => Kind::Resumption,
