@@ -334,7 +334,10 @@ impl ScriptStream {
                 self.message.clear();
                 events.push(AgentEvent::ToolCall { name, detail });
             }
-            Line::Usage { usage } => *self.usage.get_or_insert_default() += usage,
+            Line::Usage { usage } => {
+                *self.usage.get_or_insert_default() += usage;
+                events.extend(self.usage.map(AgentEvent::Usage));
+            }
             Line::Context { context: ContextFill { used, window } } => {
                 events.push(AgentEvent::Context { used, window: Some(window) });
             }

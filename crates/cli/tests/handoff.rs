@@ -55,10 +55,36 @@ fn an_agent_with_a_full_context_is_ended_and_the_next_one_goes_on_with_its_work(
 }
 
 #[test]
+fn most_of_a_budget_spent_hands_over_once() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write("wiggum.toml", "[budget]\nmax_tokens = 1000\n");
+    let scenario = sandbox.base().join("scenario.toml");
+    fs::write(
+        &scenario,
+        r#"
+        [[attempt]]
+        number = 1
+        steps = [
+          { write = { path = "half.txt", content = "half\n" } },
+          { usage = { input_tokens = 700 } }, { usage = { input_tokens = 150 } }, { hang = true },
+        ]
+        [[attempt]]
+        steps = [{ usage = { input_tokens = 10 } }, { run = "test -f half.txt" }, { claim = "" }]
+        "#,
+    )
+    .unwrap();
+    let scenario = scenario.to_str().unwrap();
+    let run = ["run", "--headless", "--verify", "true", "--max-retries", "0", "--scenario", scenario];
+    sandbox.wiggum(&run).exits(0).says("handed over: 85 % of the budget is spent");
+    // The second attempt starts above the threshold and is left alone.
+    assert_eq!(triggers(&sandbox), [(Trigger::Budget { percent: 85 }, false)]);
+}
+
+#[test]
 fn thresholds_can_be_set_and_nonsense_is_refused_with_its_line() {
     let sandbox = Sandbox::with_tasks(&["A"]);
     sandbox.write("wiggum.toml", "[handoff]\ncontext_threshold = 70\n");
-    let words = ["wiggum.toml:2:", "handoff.context_threshold", "found 70.0", "did you mean 0.7?"];
+    let words = ["wiggum.toml:2:", "handoff.context_threshold", "found 70", "write 0.7"];
     sandbox.wiggum(&["config", "show"]).complains(2, &words);
     for nonsense in ["-0.5", "\"much\"", "inf", "nan"] {
         sandbox.write("wiggum.toml", &format!("[handoff]\n\nbudget_threshold = {nonsense}\n"));

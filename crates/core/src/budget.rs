@@ -170,7 +170,7 @@ pub struct Sum {
 }
 
 impl Sum {
-    fn get(self, unit: Unit) -> f64 {
+    pub(crate) fn get(self, unit: Unit) -> f64 {
         match unit {
             Unit::Usd => self.cost_usd,
             Unit::Tokens => self.tokens as f64,

@@ -10,10 +10,12 @@ use std::fmt::{self, Write as _};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::budget::{self, Gauge, Sum};
 use crate::checkpoint::{Checkpoint, Group};
-use crate::event::ContextFill;
+use crate::event::{ContextFill, Usage};
 use crate::ids::{Attempt, Iteration};
 use crate::policy::Millis;
+use crate::state::Loop;
 use crate::text::clip;
 
 /// When work is handed over.
@@ -94,13 +96,25 @@ impl Policy {
         full.then_some(Trigger::Context { used: fill.used, window: fill.window })
     }
 
-    /// Is enough of a budget spent to hand over?
-    pub fn by_budget(&self, spent: f64, limit: f64) -> Option<Trigger> {
+    /// Is enough of a budget spent to hand over? What was so before the agent began is old news: it was
+    /// started all the same.
+    pub fn by_budget(&self, before: f64, spent: f64, limit: f64) -> Option<Trigger> {
         // Budgets are small numbers of dollars or large ones of tokens; a percentage fits any.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
         let percent = (spent / limit * 100.0).clamp(0.0, 1000.0) as u32;
-        over(spent, limit, self.budget_threshold?).then_some(Trigger::Budget { percent })
+        let threshold = self.budget_threshold?;
+        let crossed = over(spent, limit, threshold) && !over(before, limit, threshold);
+        crossed.then_some(Trigger::Budget { percent })
     }
+}
+
+/// Does what the agent at work has used so far bring a budget over its threshold?
+pub fn by_spending(state: &Loop, usage: Usage) -> Option<Trigger> {
+    let (open, used) = (state.open.as_ref()?, Sum::from(usage));
+    let mut gauges = budget::gauges(state).chain(budget::task_gauges(state, &open.task));
+    gauges.find_map(|Gauge { spent, unit, limit, .. }| {
+        state.policy.handoff.by_budget(spent, spent + used.get(unit), limit)
+    })
 }
 
 fn over(part: f64, whole: f64, threshold: f64) -> bool {

@@ -285,12 +285,13 @@ fn thresholds_are_crossed_not_met() {
     let policy = Policy::default();
     let full = |used| policy.by_context(ContextFill { used, window: 100 });
     assert_eq!((full(70), full(71)), (None, Some(Trigger::Context { used: 71, window: 100 })));
-    assert_eq!(policy.by_budget(8.0, 10.0), None);
-    assert_eq!(policy.by_budget(8.5, 10.0), Some(Trigger::Budget { percent: 85 }));
-    assert_eq!(policy.by_budget(1.0, 0.0), None);
+    assert_eq!(policy.by_budget(7.0, 8.0, 10.0), None);
+    assert_eq!(policy.by_budget(7.0, 8.5, 10.0), Some(Trigger::Budget { percent: 85 }));
+    assert_eq!(policy.by_budget(8.1, 8.5, 10.0), None, "it was over before");
+    assert_eq!(policy.by_budget(0.0, 1.0, 0.0), None);
     let never = Policy { context_threshold: None, budget_threshold: None, ..Policy::default() };
     assert_eq!(never.by_context(ContextFill { used: 100, window: 100 }), None);
-    assert_eq!(never.by_budget(10.0, 10.0), None);
+    assert_eq!(never.by_budget(1.0, 10.0, 10.0), None);
     assert!(wrap_up(&Trigger::Context { used: 71, window: 100 }).contains("71 % full"));
 }
 

@@ -39,8 +39,27 @@ fn the_first_version_of_budgets_still_means_what_it_meant() {
 }
 
 #[test]
+fn the_first_version_of_checkpoints_still_means_what_it_meant() {
+    let journal = read(include_str!("journals/v1-checkpoints.jsonl"));
+    assert_eq!(checker::check(&journal), vec![]);
+    let state = Loop::fold(&journal);
+    assert_eq!(state.run.ended.as_ref().map(|(reason, _)| *reason), Some(EndReason::GoalAchieved));
+    // Handed over once, gone back once: the numbers only grow.
+    let tasks: Vec<(&str, u32)> =
+        state.tasks.iter().map(|entry| (entry.spec.id.as_str(), entry.attempts)).collect();
+    assert_eq!(tasks, [("A", 2), ("B", 2)]);
+    assert_eq!((state.checkpoints.count, state.restoring.is_none()), (5, true));
+    let learnt: Vec<&str> = state.memory.notes().map(|note| note.text.as_str()).collect();
+    assert_eq!(learnt, ["mind the gap"]);
+}
+
+#[test]
 fn what_is_written_today_is_what_was_written_then() {
-    let journals = [include_str!("journals/v1-demo.jsonl"), include_str!("journals/v1-budget.jsonl")];
+    let journals = [
+        include_str!("journals/v1-demo.jsonl"),
+        include_str!("journals/v1-budget.jsonl"),
+        include_str!("journals/v1-checkpoints.jsonl"),
+    ];
     for line in journals.into_iter().flat_map(str::lines) {
         let envelope: Envelope = serde_json::from_str(line).unwrap();
         let again: serde_json::Value = serde_json::to_value(&envelope).unwrap();

@@ -93,12 +93,12 @@ impl Engine<'_> {
             } => {
                 self.give_up_agent(trouble.clone());
             }
+            AgentEvent::Usage(usage) => self.heed_usage(*usage),
             AgentEvent::Context { used, window } => self.heed_context(*used, *window),
             AgentEvent::Retrying { .. }
             | AgentEvent::Output(_)
             | AgentEvent::ToolCall { .. }
             | AgentEvent::ToolResult { .. }
-            | AgentEvent::Usage(_)
             | AgentEvent::Session(_)
             | AgentEvent::Limit { .. }
             | AgentEvent::Notice(_) => {}

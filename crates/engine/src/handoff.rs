@@ -2,7 +2,7 @@
 //! told comes from a checkpoint.
 
 use wiggum_core::checkpoint::Checkpoint;
-use wiggum_core::event::{ContextFill, Event};
+use wiggum_core::event::{ContextFill, Event, Usage};
 use wiggum_core::handoff::{self, BY_AGENT, Trigger};
 use wiggum_core::ids::TaskId;
 use wiggum_core::signal::notes::Notes;
@@ -20,6 +20,13 @@ impl Engine<'_> {
         // Some agents tell the size of their context only at the end: it is that of the last time.
         let Some(window) = window.or_else(|| state.handoffs.window(&open.agent)) else { return };
         if let Some(trigger) = state.policy.handoff.by_context(ContextFill { used, window }) {
+            self.start_handoff(trigger);
+        }
+    }
+
+    /// An agent tells what it has used so far.
+    pub(crate) fn heed_usage(&mut self, usage: Usage) {
+        if let Some(trigger) = handoff::by_spending(&self.journal.state, usage) {
             self.start_handoff(trigger);
         }
     }

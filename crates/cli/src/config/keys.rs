@@ -723,7 +723,7 @@ pub(crate) const KEYS: &[Key] = &[
     },
     Key {
         path: "handoff.budget_threshold",
-        help: "An agent at work when more than this part of a budget is spent is asked to wrap up. 0 is never.",
+        help: "An agent whose own use brings a budget over this part of it is asked to wrap up, as above. 0 is never.",
         get: |config| optional_amount(config.policy.handoff.budget_threshold),
         set: |config, value| config.policy.handoff.budget_threshold = value.optional_amount(),
         ..Key::of(Shape::Fraction(Zero::NoLimit))

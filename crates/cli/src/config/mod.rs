@@ -185,12 +185,13 @@ pub(crate) fn resolve(sources: &Sources<'_>) -> Result<Config, ConfigProblems> {
 /// Where this user's loops of all repositories are entered: `$WIGGUM_DATA_DIR`, else `wiggum` in
 /// `$XDG_DATA_HOME` or `~/.local/share`.
 pub(crate) fn data_dir(env: &BTreeMap<String, String>) -> Option<PathBuf> {
-    let named = |name: &str| env.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let ours = env.get("WIGGUM_DATA_DIR").filter(|path| !path.is_empty()).map(PathBuf::from);
     let usual = || {
-        let base = named("XDG_DATA_HOME").or_else(|| Some(home(env)?.join(".local/share")))?;
+        let xdg = env.get("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+        let base = xdg.or_else(|| Some(home(env)?.join(".local/share")))?;
         Some(base.join("wiggum"))
     };
-    named("WIGGUM_DATA_DIR").or_else(usual)
+    ours.or_else(usual)
 }
 
 /// The user's own file: `$XDG_CONFIG_HOME/wiggum/config.toml`, else below `~/.config`.

@@ -824,4 +824,6 @@ fn the_data_directory() {
     assert_eq!(of(&[("HOME", "/h")]).as_deref(), Some("/h/.local/share/wiggum"));
     assert_eq!(of(&[("HOME", "/h"), ("XDG_DATA_HOME", "/x")]).as_deref(), Some("/x/wiggum"));
     assert_eq!(of(&[("HOME", "/h"), ("WIGGUM_DATA_DIR", "/d")]).as_deref(), Some("/d"));
+    assert_eq!(of(&[("WIGGUM_DATA_DIR", "d")]).as_deref(), Some("d"));
+    assert_eq!(of(&[("HOME", "/h"), ("XDG_DATA_HOME", "x")]).as_deref(), Some("/h/.local/share/wiggum"));
 }

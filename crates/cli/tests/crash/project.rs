@@ -1,4 +1,4 @@
-//! The project that is worked off while the plug is pulled: a repository, a backlog of fourteen
+//! The project that is worked off while the plug is pulled: a repository, a backlog of fifteen
 //! tasks, and a scripted agent that does everything that could go wrong half-way.
 
 use std::fs;
@@ -23,7 +23,7 @@ struct Story {
 
 /// Every attempt writes a line more into `logs/<task>.log`: one that ran twice in the same tree, or
 /// whose work was lost, shows in the tree that is committed.
-const STORIES: [Story; 14] = [
+const STORIES: [Story; 15] = [
     Story {
         id: "base",
         more: r#""criteria": [{ "text": "it is there", "check": "test -f shared.txt" }]"#,
@@ -96,6 +96,15 @@ const STORIES: [Story; 14] = [
         id: "rewind",
         more: r#""criteria": [{ "text": "all there", "check": "test -f one.txt && test -f rewound.txt" }]"#,
         attempts: &[r#"{ run = "git reset -q --hard HEAD~3; echo again >> rewound.txt" }, { claim = "" }"#],
+    },
+    Story {
+        id: "over",
+        more: r#""criteria": [{ "text": "two", "check": "test $(wc -l < logs/over.log) = 2" }]"#,
+        attempts: &[
+            r#"{ say = "Next steps:\n- the rest\n<memory>mind the gap</memory>" },
+               { context = { used = 80, window = 100 } }, { hang = true }"#,
+            r#"{ claim = "" }"#,
+        ],
     },
     Story { id: "idle", more: r#""notes": "unverified""#, attempts: &[r#"{ claim = "" }"#] },
     Story {
