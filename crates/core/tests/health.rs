@@ -255,6 +255,15 @@ fn a_child_that_uses_the_processor_is_life() {
 }
 
 #[test]
+fn what_was_used_before_the_last_sign_of_life_says_nothing_of_the_time_after_it() {
+    let mut patient = Patient::new(|_| {});
+    patient.until_minute(20).beat();
+    // Used by what led to that sign of life.
+    patient.sample.cpu = Some(Millis(5 * MINUTE));
+    patient.until_minute(36).check(&[(15, "degraded"), (20, "healthy"), (35, "degraded")]);
+}
+
+#[test]
 fn turning_a_spinner_is_not_being_busy() {
     let mut patient = Patient::new(|_| {});
     patient.cpu_per_minute = MINUTE / 50;
@@ -305,6 +314,8 @@ fn a_persons_word_holds_although_the_agent_stirs() {
     let mut patient = Patient::new(|_| {});
     patient.until_minute(61).answer(Answer::Option { number: 3 }).beat().until_minute(62);
     assert_eq!(patient.log.last().unwrap().1, "Unresponsive");
+    assert!(!patient.log.iter().any(|(_, what)| what == "healthy"), "{:?}", patient.log);
+    assert_eq!(checker::check(&patient.world.journal), vec![]);
 }
 
 #[test]
