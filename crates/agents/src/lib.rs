@@ -3,6 +3,24 @@
 //! A driver has three parts that never mix: it says how to start the agent ([`Driver::invocation`]),
 //! the engine starts it, and a pure [`StreamParser`] reads what it prints. Nothing here spawns a
 //! process, except the scripted agent, which *is* one ([`script::play`]).
+//!
+//! ```
+//! use jiff::Zoned;
+//! use wiggum_agents::{AgentSpec, Family};
+//! use wiggum_core::event::Exit;
+//! use wiggum_core::stream::Stream;
+//!
+//! let driver = Family::driver(AgentSpec::new(Family::Claude));
+//! let mut parser = driver.parser();
+//! // As it comes, in pieces that end anywhere.
+//! parser.push(Stream::Stdout, br#"{"type":"result","subtype":"success","is_error":false,"#);
+//! parser.push(Stream::Stdout, b"\"result\":\"<promise>DONE</promise>\",\"total_cost_usd\":0.25}\n");
+//! let now: Zoned = "2026-01-01T00:00:00[UTC]".parse()?;
+//! let finished = parser.finish(Exit::Code { code: 0 }, &now);
+//! assert_eq!(finished.message, "<promise>DONE</promise>");
+//! assert_eq!(finished.usage.map(|usage| usage.cost_usd), Some(0.25));
+//! # Ok::<(), jiff::Error>(())
+//! ```
 
 mod aider;
 mod amp;

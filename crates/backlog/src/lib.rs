@@ -7,6 +7,19 @@
 //!
 //! This crate opens no files. Whoever holds the text reads and writes it, and keeps others from
 //! writing at the same time.
+//!
+//! ```
+//! use wiggum_backlog::Backlog;
+//! use wiggum_core::task::FileStatus;
+//!
+//! let text = r#"{ "project": "x", "userStories": [ { "id": "A", "title": "a",   "passes": false } ] }"#;
+//! let mut backlog = Backlog::parse("PRD.json", text)?;
+//! assert_eq!(backlog.tasks()[0].id.as_str(), "A");
+//!
+//! backlog.set_status("A", FileStatus::Done)?;
+//! assert_eq!(backlog.text(), text.replace("false", "true"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
