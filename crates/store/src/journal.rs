@@ -46,6 +46,9 @@ impl Store {
         assert_in_order(batch);
         let doing = "append to the journal";
         let path = &self.path;
+        if let Some(disk) = &self.options.disk {
+            disk().explain(doing, path)?;
+        }
         // Immediate, so that nobody can append between our look at the journal and our write.
         let transaction =
             Transaction::new(&mut self.connection, TransactionBehavior::Immediate).explain(doing, path)?;

@@ -27,5 +27,5 @@ pub use journal::Append;
 pub use lease::Holder;
 pub use loops::{Identity, LoopRecord};
 pub use requests::{Pending, RequestId};
-pub use store::{Options, Store};
+pub use store::{Disk, Options, Store};
 pub use transcript::Transcript;
