@@ -3,7 +3,7 @@
 use std::mem::discriminant;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use uuid::Uuid;
 use wiggum_agents::{AgentEvent, Driver, Finished, Problem, Session};
@@ -12,6 +12,7 @@ use wiggum_core::policy::Millis;
 use wiggum_core::redact::is_secret_name;
 use wiggum_workspace::process::Stop;
 
+use crate::clock::Clock;
 use crate::engine::{Engine, Settings};
 
 /// An agent as it is configured.
@@ -79,30 +80,31 @@ impl ChosenSession {
 }
 
 /// How long an agent has said nothing, and how long it may.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Quiet {
-    started: Instant,
-    /// Milliseconds from the start to the last sign of life.
+    clock: Clock,
+    /// Milliseconds on the clock at the last sign of life.
     last: Arc<AtomicU64>,
     limit: Option<Duration>,
 }
 
 impl Quiet {
-    pub(crate) fn new(limit: Option<Millis>) -> Self {
-        let limit = limit.map(Millis::as_duration);
-        Self { started: Instant::now(), last: Arc::default(), limit }
+    pub(crate) fn new(clock: Clock, limit: Option<Millis>) -> Self {
+        let quiet = Self { clock, last: Arc::default(), limit: limit.map(Millis::as_duration) };
+        quiet.broken();
+        quiet
     }
 
     /// Called on the thread that reads the output.
     pub(crate) fn broken(&self) {
-        let now = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let now = u64::try_from(self.clock.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last.store(now, Ordering::Relaxed);
     }
 
     /// How much longer it may be silent; without a limit, for ever.
     fn left(&self) -> Option<Duration> {
         let silent_since = Duration::from_millis(self.last.load(Ordering::Relaxed));
-        Some((silent_since + self.limit?).saturating_sub(self.started.elapsed()))
+        Some((silent_since + self.limit?).saturating_sub(self.clock.elapsed()))
     }
 }
 
