@@ -33,14 +33,14 @@ pub fn fixed_score(priority: i64, complexity: u32, fan_out: usize, failed_attemp
     points.saturating_mul(UNITS)
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadyQueue {
     phases: BTreeMap<u32, Phase>,
 }
 
 type Key = (Reverse<i64>, u32, usize);
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Phase {
     /// Never attempted, or waiting for longer than earns points: the score stands still.
     still: BTreeSet<Key>,

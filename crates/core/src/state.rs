@@ -22,7 +22,7 @@ use crate::tasks::{AttemptMemory, TaskEntry, TaskState, Tasks};
 /// How many ended iterations the status shows.
 const RECENT_ITERATIONS: usize = 20;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Loop {
     pub id: Option<LoopId>,
     pub name: String,
@@ -60,7 +60,7 @@ pub struct Loop {
 }
 
 /// Counters of the run under way; a new run starts with fresh ones.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Run {
     pub number: u32,
     pub active: bool,
@@ -87,14 +87,14 @@ pub enum Workspace {
     Holds(TaskId),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct OpenQuestion {
     pub task: Option<TaskId>,
     pub question: Question,
     pub raised_at: Timestamp,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct OpenIteration {
     pub iteration: Iteration,
     pub task: TaskId,
@@ -142,13 +142,13 @@ pub enum Stage {
     Landing { verified: bool },
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Inspection {
     pub changed_total: u32,
     pub digest: String,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct EndedIteration {
     pub iteration: Iteration,
     pub task: TaskId,

@@ -14,7 +14,7 @@ use crate::task::{FileStatus, Selection, Task};
 const REMEMBERED_ATTEMPTS: usize = 5;
 
 /// All tasks ever seen, with what is known of each, and the queue of those that can start.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tasks {
     pub(crate) entries: Vec<TaskEntry>,
     by_id: HashMap<TaskId, usize>,
@@ -45,7 +45,7 @@ impl Counts {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TaskEntry {
     pub spec: Task,
     pub state: TaskState,
