@@ -673,6 +673,8 @@ impl Loop {
             Meaning::Abort => {
                 if matches!(self.tasks.get(&task).map(|entry| &entry.state), Some(TaskState::Parked(_))) {
                     self.set_state(&task, TaskState::Open, at);
+                    // The question stood in for its failure, which nobody has forgiven.
+                    self.note_exhausted(&task, "nobody said how to go on");
                 }
             }
         }

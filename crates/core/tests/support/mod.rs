@@ -94,20 +94,24 @@ impl World {
             repository: "/repository".to_owned(),
             backlog: "PRD.json".to_owned(),
         });
-        self.push(Event::RunStarted {
-            run: 1,
-            policy: Box::new(self.policy.clone()),
-            agent: "agent".to_owned(),
-            version: "0".to_owned(),
-            git: true,
-            sandbox: String::new(),
-        });
+        self.start_again();
         self.push(Event::BacklogRead {
             revision: "1".to_owned(),
             added: tasks,
             changed: Vec::new(),
             removed: Vec::new(),
             order: None,
+        });
+    }
+
+    pub(crate) fn start_again(&mut self) {
+        self.push(Event::RunStarted {
+            run: self.state.run.number + 1,
+            policy: Box::new(self.policy.clone()),
+            agent: "agent".to_owned(),
+            version: "0".to_owned(),
+            git: true,
+            sandbox: String::new(),
         });
     }
 
