@@ -312,9 +312,14 @@ impl Engine<'_> {
         let mut claim = None;
         let mut flags = vec![backlog_flag(&self.settings.backlog_name, "changed while the agent ran")];
         for found in found.tasks() {
-            let Some(entry) = self.journal.state.task(&found.id) else { continue };
             // A status the dialect has no word for stands there as open, and stays that.
-            let expected = if self.can_say(entry.spec.status) { entry.spec.status } else { FileStatus::Open };
+            let expected = match self.journal.state.task(&found.id).map(|entry| entry.spec.status) {
+                Some(known) if self.can_say(known) => known,
+                Some(_) => FileStatus::Open,
+                // A task that came meanwhile may be anything but done: nobody has seen it done.
+                None if found.status == FileStatus::Done => FileStatus::Open,
+                None => continue,
+            };
             if found.status == expected {
                 continue;
             }
