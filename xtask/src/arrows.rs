@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::metadata::Metadata;
 
 /// What each crate of ours may depend on among ours.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("wiggum-core", &[]),
     ("wiggum-backlog", &["wiggum-core"]),
     ("wiggum-store", &["wiggum-core"]),
@@ -17,6 +17,18 @@ const ARROWS: [(&str, &[&str]); 10] = [
         "wiggum-engine",
         &["wiggum-agents", "wiggum-backlog", "wiggum-core", "wiggum-store", "wiggum-workspace"],
     ),
+    // As another host for the engine, it builds what the engine is given, as the command line does.
+    (
+        "wiggum-sim",
+        &[
+            "wiggum-agents",
+            "wiggum-backlog",
+            "wiggum-core",
+            "wiggum-engine",
+            "wiggum-store",
+            "wiggum-workspace",
+        ],
+    ),
     (
         "wiggum-cli",
         &[
@@ -25,6 +37,7 @@ const ARROWS: [(&str, &[&str]); 10] = [
             "wiggum-backlog",
             "wiggum-core",
             "wiggum-engine",
+            "wiggum-sim",
             "wiggum-store",
             "wiggum-workspace",
         ],

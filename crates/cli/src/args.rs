@@ -1,10 +1,12 @@
 //! The command line: what can be said, with help that teaches.
 
 mod dispatch;
+mod simulate;
 
 use std::path::PathBuf;
 
 pub(crate) use dispatch::{DispatchCommand, DispatchSend, DispatchStart};
+pub(crate) use simulate::SimulateArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -72,6 +74,12 @@ pub(crate) enum Command {
     Tokens(LoopArgs),
     /// Look for what is broken or missing, and say what to do about it
     Doctor(OutputArgs),
+    /// Run many loops in virtual time: how long would it take, and does the engine keep its word?
+    ///
+    /// The real engine with scripted agents, late people and faults, each world made from its seed.
+    /// Exit code 1 if anything happened that must not.
+    #[command(after_help = simulate::EXAMPLES)]
+    Simulate(SimulateArgs),
     /// Configuration, and where each value came from
     #[command(subcommand)]
     Config(ConfigCommand),

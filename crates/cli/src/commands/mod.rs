@@ -18,6 +18,7 @@ mod run;
 mod session;
 mod setup;
 mod show;
+mod simulate;
 mod status;
 mod task;
 mod tokens;
@@ -58,6 +59,7 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Agents(args) => agents::agents(&args),
         Command::Tokens(args) => tokens::tokens(&args),
         Command::Doctor(args) => doctor::doctor(&args),
+        Command::Simulate(args) => simulate::simulate(&args),
         Command::Config(ConfigCommand::Show(args)) => setup::config_show(&args),
         Command::Task(command) => task::task(&command),
         Command::Install(args) => install::install(&args),
