@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use crate::agents::{Pick, Unavailable};
 use crate::event::{EndReason, Event};
 use crate::ids::{Attempt, Iteration, QuestionId, TaskId};
+use crate::mutant::{Mutant, planted};
 use crate::policy::RetryFrom;
 use crate::question::{blocked_question, failed_question};
 use crate::state::{Loop, OpenIteration, Stage, Workspace, add_millis};
@@ -138,23 +139,27 @@ pub fn decide(state: &Loop, now: Timestamp) -> Plan {
     if !state.run.active {
         return Plan::default();
     }
-    if let Some(open) = &state.open {
+    if let Some(open) = state.open.as_ref().filter(|_| !planted(Mutant::StartsBeside)) {
         return go_on(state, open, now);
     }
     if let Some(plan) = tidy(state) {
         return plan;
     }
-    if let Some(by) = &state.run.stop_requested {
+    if let Some(by) = state.run.stop_requested.as_ref().filter(|_| !planted(Mutant::IgnoresStop)) {
         return end(state, EndReason::ExplicitStop, format!("stopped by {by}"));
     }
     if let Some(problem) = &state.backlog_broken {
         return wait_for_backlog(state, problem);
     }
     let counts = state.tasks.counts();
-    if counts.done + counts.skipped == counts.total {
+    let left_out = if planted(Mutant::CallsItDone) { counts.failed + counts.parked } else { 0 };
+    if counts.done + counts.skipped + left_out == counts.total {
         return end(state, EndReason::GoalAchieved, goal_text(state));
     }
-    if state.paused {
+    if state.paused && planted(Mutant::StopsUnasked) {
+        return end(state, EndReason::ExplicitStop, String::new());
+    }
+    if state.paused && !planted(Mutant::StartsWhilePaused) {
         return Plan { waiting: Some(Waiting::Paused), ..Plan::default() };
     }
     if let Some(plan) = hold_for_answer(state, now) {
@@ -284,7 +289,7 @@ fn run_deadline(state: &Loop, now: Timestamp) -> Option<Timestamp> {
 
 /// The steps between the agent's end and the verdict, one after the other.
 fn gather(state: &Loop, open: &OpenIteration) -> Plan {
-    let (iteration, attempt) = (open.iteration, open.attempt);
+    let (iteration, attempt) = (open.iteration, open.attempt + u32::from(planted(Mutant::StaleResults)));
     if !open.tree_taken {
         return one(Action::TakeTree { iteration, attempt });
     }
@@ -317,14 +322,19 @@ fn tidy(state: &Loop) -> Option<Plan> {
         && let Some(task) = state.status_due.first()
         && let Some(entry) = state.task(task)
     {
-        let status = entry.state.file_status();
+        let status =
+            if planted(Mutant::WritesWrongStatus) { FileStatus::Done } else { entry.state.file_status() };
         return Some(one(Action::WriteStatus { task: task.clone(), status }));
     }
     None
 }
 
 fn raise(state: &Loop, task: Option<TaskId>, question: crate::event::Question) -> Plan {
-    record(Event::QuestionRaised { id: QuestionId(state.next_question + 1), task, question })
+    record(Event::QuestionRaised {
+        id: QuestionId(state.next_question + 1 + u32::from(planted(Mutant::SkipsQuestionNumber))),
+        task,
+        question,
+    })
 }
 
 fn wait_for_backlog(state: &Loop, problem: &str) -> Plan {
@@ -370,6 +380,7 @@ fn start_next(state: &Loop, now: Timestamp) -> Plan {
 
 fn start(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Plan {
     let agent = match state.agents.pick(&state.policy.agents, &entry.spec, now) {
+        Pick::Agent(_) if planted(Mutant::WrongAgent) => "somebody".to_owned(),
         Pick::Agent(agent) => agent.to_owned(),
         Pick::Wait { agent, why, until } => {
             let waiting = Waiting::Unavailable { agent: agent.to_owned(), why: why.to_string(), until };
@@ -378,7 +389,8 @@ fn start(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Plan {
         }
         Pick::Nobody { why } => return end(state, EndReason::PersonNeeded, nobody_text(&why)),
     };
-    let task = entry.spec.id.clone();
+    let unknown = planted(Mutant::UnknownTask).then(|| TaskId::from("unknown"));
+    let task = unknown.unwrap_or_else(|| entry.spec.id.clone());
     let retry = &state.policy.retry;
     let clean = retry.from == RetryFrom::Clean || retry.clean_after.is_some_and(|n| entry.failures >= n);
     let carried = if clean { None } else { entry.kept.clone() };
@@ -390,9 +402,9 @@ fn start(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Plan {
         return one(Action::ResetWorkspace);
     }
     one(Action::StartIteration {
-        iteration: state.iterations + 1,
+        iteration: state.iterations + 1 + u32::from(planted(Mutant::SkipsNumber)),
         task,
-        attempt: entry.attempts + 1,
+        attempt: if planted(Mutant::MiscountsAttempts) { 1 } else { entry.attempts + 1 },
         agent,
         carried,
     })
@@ -404,7 +416,9 @@ fn limit_reached(state: &Loop, now: Timestamp) -> Option<(EndReason, String)> {
     if limits.consecutive_errors > 0 && run.consecutive_errors >= limits.consecutive_errors {
         return Some((EndReason::ConsecutiveErrors, format!("{} errors in a row", run.consecutive_errors)));
     }
-    if let Some(limit) = limits.iterations.filter(|limit| run.iterations >= *limit) {
+    let used = run.iterations + u32::from(planted(Mutant::EndsEarly));
+    let endless = planted(Mutant::IgnoresIterationLimit);
+    if let Some(limit) = limits.iterations.filter(|limit| used >= *limit && !endless) {
         return Some((EndReason::MaxIterations, format!("{limit} iterations used")));
     }
     if let Some(limit) = limits.duration.filter(|limit| state.active_ms(now) >= limit.0) {

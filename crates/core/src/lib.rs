@@ -9,6 +9,7 @@ pub mod checker;
 pub mod decide;
 pub mod event;
 pub mod ids;
+pub mod mutant;
 pub mod policy;
 pub mod prompt;
 pub mod question;

@@ -14,6 +14,7 @@ use crate::event::{
     Trouble, Usage, Verdict,
 };
 use crate::ids::{Attempt, Epoch, Iteration, LoopId, QuestionId, Seq, TaskId};
+use crate::mutant::{Mutant, planted};
 use crate::policy::Policy;
 use crate::question::{Meaning, failed_question, flagged, meaning, repeated_error};
 use crate::task::{FileStatus, Task};
@@ -172,19 +173,20 @@ impl Loop {
     /// Takes one event in.
     pub fn apply(&mut self, envelope: &Envelope) {
         let at = envelope.at;
-        self.seq = envelope.seq;
+        self.seq = if planted(Mutant::SeqStandsStill) { self.seq.max(1) } else { envelope.seq };
         self.epoch = envelope.epoch;
         self.count_time(at, &envelope.event);
         match &envelope.event {
             Event::LoopCreated { loop_id, name, repository, backlog } => {
-                self.id = Some(*loop_id);
+                self.id = Some(*loop_id).filter(|_| !planted(Mutant::ForgetsItself));
                 self.name.clone_from(name);
                 self.repository.clone_from(repository);
                 self.backlog.clone_from(backlog);
             }
             Event::RunStarted { run, policy, agent, git, version: _, sandbox: _ } => {
                 self.agents.start_anew();
-                self.run = Run { number: *run, active: true, started_at: Some(at), ..Run::default() };
+                let number = if planted(Mutant::ForgetsRunNumber) { self.run.number } else { *run };
+                self.run = Run { number, active: true, started_at: Some(at), ..Run::default() };
                 self.adopt_policy(policy, agent);
                 self.git = *git;
                 self.paused = false;
@@ -338,7 +340,7 @@ impl Loop {
             Event::UserChangesSetAside { commit, .. } => self.user_changes = Some(commit.clone()),
             Event::UserChangesPutBack { .. } => self.user_changes = None,
             Event::RunEnded { reason, detail, .. } => {
-                self.run.active = false;
+                self.run.active = planted(Mutant::NeverEnds);
                 self.run.ended = Some((*reason, detail.clone()));
             }
         }
@@ -433,9 +435,13 @@ impl Loop {
     }
 
     fn judge(&mut self, verdict: &Verdict, at: Timestamp) {
-        if let Verdict::Accepted { verified } = verdict {
+        let accepted = match verdict {
+            Verdict::Accepted { verified } => Some(*verified),
+            _ => planted(Mutant::AcceptsEverything).then_some(false),
+        };
+        if let Some(verified) = accepted {
             if let Some(open) = &mut self.open {
-                open.stage = Stage::Landing { verified: *verified };
+                open.stage = Stage::Landing { verified };
             }
             return;
         }
@@ -586,14 +592,17 @@ impl Loop {
 
     fn note_exhausted(&mut self, task: &TaskId, outcome: &str) {
         let Some(entry) = self.tasks.get(task) else { return };
-        if entry.failures > entry.max_retries(&self.policy) {
+        let early = u32::from(planted(Mutant::GivesUpEarly));
+        let exhausted = entry.failures + early > entry.max_retries(&self.policy);
+        if exhausted && !planted(Mutant::ForgivesFailures) {
             let reason = format!("{} attempts, the last: {outcome}", entry.failures);
             self.to_fail.push_back((task.clone(), reason));
         }
     }
 
     fn interrupt(&mut self, at: Timestamp) {
-        let Some(open) = self.open.take() else { return };
+        let under_way = self.open.clone().filter(|_| planted(Mutant::InterruptsTwice));
+        let Some(open) = std::mem::replace(&mut self.open, under_way) else { return };
         self.iterations = open.iteration - 1;
         self.run.iterations = self.run.iterations.saturating_sub(1);
         self.agents.worked(&open.agent, open.session.as_ref());

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use jiff::Timestamp;
 
 use crate::ids::{Attempt, QuestionId, TaskId};
+use crate::mutant::{Mutant, planted};
 use crate::policy::Policy;
 use crate::schedule::{Rank, ReadyQueue, fixed_score};
 use crate::task::{FileStatus, Selection, Task};
@@ -298,7 +299,9 @@ impl Tasks {
 
     fn enqueue(&mut self, slot: usize, at: Timestamp) {
         let entry = &self.entries[slot];
-        if entry.state != TaskState::Open || entry.unmet > 0 || entry.removed {
+        let open = entry.state == TaskState::Open || planted(Mutant::WorksOnSettled);
+        let blocked = entry.unmet > 0 && !planted(Mutant::IgnoresDependencies);
+        if !open || blocked || entry.removed {
             return;
         }
         let rank = self.rank(slot);

@@ -14,6 +14,7 @@ use wiggum_agents::{AgentEvent, Finished};
 use wiggum_core::decide::{Action, Plan, StopWhy, Waiting, decide};
 use wiggum_core::event::{EndReason, Envelope, Event, Exit, Request, Trouble};
 use wiggum_core::ids::{Attempt, Iteration, LoopId, TaskId};
+use wiggum_core::mutant::{Mutant, planted};
 use wiggum_core::policy::Policy;
 use wiggum_core::redact::Secrets;
 use wiggum_core::state::{Loop, Stage};
@@ -323,7 +324,8 @@ impl<'a> Engine<'a> {
         let agent = self.settings.describe_agents();
         let sandbox = self.settings.sandbox.says.clone();
         self.require_clean_tree()?;
-        if self.journal.state.run.active {
+        let active = self.journal.state.run.active && !planted(Mutant::StartsInsideRun);
+        if active || (self.journal.state.run.number > 0 && planted(Mutant::ResumesEndedRun)) {
             let run = self.journal.state.run.number;
             self.record(Event::RunResumed { run, policy, agent, sandbox });
         } else {

@@ -2,6 +2,7 @@
 
 use wiggum_core::event::{Answer, Event, Request};
 use wiggum_core::ids::TaskId;
+use wiggum_core::mutant::{Mutant, planted};
 use wiggum_core::state::{Loop, Stage};
 use wiggum_core::tasks::TaskState;
 
@@ -36,7 +37,9 @@ pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated
         Request::Resume => Translated::Events(Vec::new()),
         Request::Stop => one(Event::StopRequested { by }),
         Request::Nudge { text } => match &state.open {
-            Some(open) if open.stage == Stage::Agent => Translated::Nudge(text.clone()),
+            Some(open) if open.stage == Stage::Agent || planted(Mutant::NudgesNobody) => {
+                Translated::Nudge(text.clone())
+            }
             Some(_) | None => notice(None, "nobody heard the nudge: no agent is at work".to_owned()),
         },
         Request::Skip { task } => match state.task(task).map(|entry| &entry.state) {
@@ -60,6 +63,9 @@ pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated
             ) => one(Event::TaskReopened { task: task.clone(), by }),
         },
         Request::Answer { question, answer } => match state.questions.get(question) {
+            None if planted(Mutant::AnswersTwice) => {
+                one(Event::QuestionAnswered { id: *question, answer: answer.clone(), by })
+            }
             None => notice(None, format!("{question} is not open (any more)")),
             Some(asked) => match answer {
                 Answer::Option { number }

@@ -34,15 +34,17 @@ use crate::world::World;
 /// Where simulated worlds begin.
 const BEGINNING: i64 = 1_767_225_600;
 
-/// More than any loop of a simulated world needs: one that waits so often, or passes so many points,
-/// runs in circles.
-const MOST_WAITS: u64 = 50_000;
-const MOST_POINTS: u64 = 500_000;
+/// More than any engine of a simulated world needs: one that waits so often, or looks at the clock so
+/// often without ever waiting, runs in circles.
+const MOST_WAITS: u64 = 10_000;
+const MOST_LOOKS: u64 = 10_000;
 
 #[derive(Clone)]
 pub(crate) struct Theatre {
     /// Nanoseconds since the beginning.
     time: Arc<AtomicU64>,
+    /// How often the engine looked at the clock since it last waited.
+    looks: Arc<AtomicU64>,
     stage: Arc<Mutex<Stage>>,
 }
 
@@ -136,7 +138,7 @@ impl Theatre {
             violations: Vec::new(),
             trace: trace.then(Vec::new),
         };
-        Self { time: Arc::default(), stage: Arc::new(Mutex::new(stage)) }
+        Self { time: Arc::default(), looks: Arc::default(), stage: Arc::new(Mutex::new(stage)) }
     }
 
     pub(crate) fn stage(&self) -> MutexGuard<'_, Stage> {
@@ -168,7 +170,7 @@ impl Theatre {
     pub(crate) fn engine_begins(&self, crash_at: Option<u64>) {
         let mut stage = self.stage();
         stage.engine += 1;
-        stage.points = 0;
+        (stage.points, stage.waits) = (0, 0);
         stage.crash_at = crash_at;
         stage.crashed_at = None;
     }
@@ -201,7 +203,7 @@ impl Theatre {
     pub(crate) fn ends_at(&self, point: &str) -> bool {
         let mut stage = self.stage();
         stage.points += 1;
-        if stage.points > MOST_POINTS || stage.waits > MOST_WAITS {
+        if stage.waits > MOST_WAITS || self.looks.load(Ordering::Relaxed) > MOST_LOOKS {
             stage.in_circles = true;
             return true;
         }
@@ -410,11 +412,15 @@ impl Host for Theatre {
     }
 
     fn steady(&self) -> Duration {
+        if self.looks.fetch_add(1, Ordering::Relaxed) > MOST_LOOKS {
+            crash::point("in circles");
+        }
         self.now()
     }
 
     fn wait(&self, inputs: &Receiver<Input>, limit: Option<Duration>) -> Option<Input> {
         self.stage().waits += 1;
+        self.looks.store(0, Ordering::Relaxed);
         crash::point("waiting");
         if let Ok(input) = inputs.try_recv() {
             return Some(input);
