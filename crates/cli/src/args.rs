@@ -73,7 +73,9 @@ pub(crate) enum Command {
     /// Tokens and cost by task, attempt, agent and model
     Tokens(LoopArgs),
     /// Look for what is broken or missing, and say what to do about it
-    Doctor(OutputArgs),
+    ///
+    /// Exit code 1 if there is a problem that is not repaired.
+    Doctor(DoctorArgs),
     /// Run many loops in virtual time: how long would it take, and does the engine keep its word?
     ///
     /// The real engine with scripted agents, late people and faults, each world made from its seed.
@@ -276,6 +278,15 @@ pub(crate) struct OutputArgs {
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Repair what is safe, and say what was done
+    #[arg(long)]
+    pub(crate) fix: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 /// Which loop is meant, where there are several.

@@ -57,10 +57,8 @@ pub fn simulate(seed: u64, setup: &Setup, directory: &Path, trace: bool) -> io::
     theatre.plan_moves(world.people, &mut world.rng.fork());
     let mut show =
         Show { world, theatre, directory: directory.to_owned(), trial: Trial { seed, ..Trial::default() } };
-    // A mutant is in every fold of this world; only who holds it against the rules goes by all of them.
-    #[cfg(feature = "mutants")]
-    wiggum_core::mutant::plant(show.world.mutant);
     show.play();
+    // A mutant was in every fold of this world; who holds it against the rules goes by all of them.
     #[cfg(feature = "mutants")]
     wiggum_core::mutant::plant(None);
     Ok(show.account())

@@ -18,21 +18,11 @@ pub struct Setup {
     pub tasks: Option<usize>,
     /// A backlog and a policy to try instead of random ones.
     pub given: Option<Given>,
-    /// A rule that is broken in this world.
-    #[cfg(feature = "mutants")]
-    pub mutant: Option<wiggum_core::mutant::Mutant>,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Self {
-            faults: Fault::ALL.to_vec(),
-            agents: Mix::default(),
-            tasks: None,
-            given: None,
-            #[cfg(feature = "mutants")]
-            mutant: None,
-        }
+        Self { faults: Fault::ALL.to_vec(), agents: Mix::default(), tasks: None, given: None }
     }
 }
 
@@ -59,8 +49,6 @@ pub(crate) struct World {
     pub(crate) crashes: u64,
     /// How often a person starts it again after it ended.
     pub(crate) further_runs: u64,
-    #[cfg(feature = "mutants")]
-    pub(crate) mutant: Option<wiggum_core::mutant::Mutant>,
 }
 
 /// Who is there to be asked.
@@ -105,8 +93,6 @@ impl World {
         Self {
             crashes: if has(Fault::Crash) { rng.below(6) } else { 0 },
             further_runs: rng.below(4),
-            #[cfg(feature = "mutants")]
-            mutant: setup.mutant,
             mix: setup.agents.clone().without(&out),
             faults: setup.faults.clone(),
             rng,

@@ -16,7 +16,7 @@ fn worlds(first: u64, most: u64, setup: &Setup) -> Vec<Trial> {
     let started = Instant::now();
     let mut trials = Vec::new();
     for first in (first..first + most).step_by(PORTION as usize) {
-        simulate_many(first, PORTION, setup, threads(), |trial| trials.push(trial)).unwrap();
+        simulate_many(first, PORTION, setup, threads(), |trial| trials.push(trial)).expect("worlds");
         if started.elapsed() > Duration::from_secs(60) {
             break;
         }

@@ -105,8 +105,7 @@ fn setup(args: &SimulateArgs) -> Result<Setup, Failure> {
         None => everyday().unwrap_or_else(|| Fault::ALL.to_vec()),
     };
     let agents = args.agents.as_deref().map(Mix::parse).transpose().map_err(usage("--agents"))?;
-    let (agents, given) = (agents.unwrap_or_default(), given(args)?);
-    Ok(Setup { faults, agents, tasks: args.tasks, given, ..Setup::default() })
+    Ok(Setup { faults, agents: agents.unwrap_or_default(), tasks: args.tasks, given: given(args)? })
 }
 
 /// The backlog to be sized, under the rules it would run by.
