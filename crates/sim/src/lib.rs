@@ -19,6 +19,7 @@
 
 mod act;
 mod batch;
+mod crowd;
 mod fault;
 mod people;
 mod rng;
@@ -30,6 +31,7 @@ mod world;
 
 pub use act::{Act, Mix};
 pub use batch::{fast_place, simulate_many};
+pub use crowd::{Crowd, crowd};
 pub use fault::Fault;
 pub use trial::{Trial, simulate};
 pub use world::{Given, Setup};

@@ -12,6 +12,7 @@ use wiggum_agents::{AgentEvent, AgentSpec, Family};
 use wiggum_core::decide::Waiting;
 use wiggum_core::event::{EndReason, Envelope};
 use wiggum_core::ids::LoopId;
+use wiggum_core::policy::Policy;
 use wiggum_core::state::Loop;
 use wiggum_engine::error::chain;
 use wiggum_engine::state_dir::StateDir;
@@ -103,7 +104,11 @@ impl Show {
         self.theatre.engine_begins(crash_at);
         let theatre = self.theatre.clone();
         let ask = move |point: &str| theatre.ends_at(point);
-        let (settings, theatre, people) = (self.settings(), self.theatre.clone(), self.world.people);
+        let (settings, theatre, people) = (
+            settings(&self.directory, &self.world.backlog_name, &self.world.policy, &self.world.agents),
+            self.theatre.clone(),
+            self.world.people,
+        );
         let run = move || {
             let mut audience = Audience { theatre: theatre.clone(), people, waiting: None };
             let mut engine = Engine::open_on(Arc::new(theatre.clone()), settings, &mut audience)?;
@@ -231,28 +236,6 @@ impl Show {
         false
     }
 
-    fn settings(&self) -> Settings {
-        let agent = |name: &String| {
-            let spec = AgentSpec { name: name.clone(), ..AgentSpec::new(Family::Api) };
-            Agent { name: name.clone(), driver: Family::driver(spec), env: Vec::new(), pass_env: Vec::new() }
-        };
-        Settings {
-            workspace: self.directory.clone(),
-            backlog: self.directory.join(&self.world.backlog_name),
-            backlog_name: self.world.backlog_name.clone(),
-            name: "simulated".to_owned(),
-            prompt: None,
-            policy: self.world.policy.clone(),
-            agents: self.world.agents.iter().map(agent).collect(),
-            allow_dirty: false,
-            sandbox: Sandbox { kind: None, says: String::new(), writable: Vec::new() },
-            tap: None,
-            wiggum: "wiggum".into(),
-            grace: Grace::default(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        }
-    }
-
     fn account(mut self) -> Trial {
         let journal = self.theatre.stage().witness.journal().unwrap_or_default();
         let state = Loop::fold(&journal);
@@ -269,6 +252,29 @@ impl Show {
         self.trial.active = Duration::from_millis(verify::active_ms(&journal));
         drop(stage);
         self.trial
+    }
+}
+
+/// What an engine is given for a loop over this backlog, with scripted agents.
+pub(crate) fn settings(directory: &Path, backlog_name: &str, policy: &Policy, agents: &[String]) -> Settings {
+    let agent = |name: &String| {
+        let spec = AgentSpec { name: name.clone(), ..AgentSpec::new(Family::Api) };
+        Agent { name: name.clone(), driver: Family::driver(spec), env: Vec::new(), pass_env: Vec::new() }
+    };
+    Settings {
+        workspace: directory.to_owned(),
+        backlog: directory.join(backlog_name),
+        backlog_name: backlog_name.to_owned(),
+        name: "simulated".to_owned(),
+        prompt: None,
+        policy: policy.clone(),
+        agents: agents.iter().map(agent).collect(),
+        allow_dirty: false,
+        sandbox: Sandbox { kind: None, says: String::new(), writable: Vec::new() },
+        tap: None,
+        wiggum: "wiggum".into(),
+        grace: Grace::default(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
     }
 }
 

@@ -55,7 +55,11 @@ impl Store {
         check_epoch(&transaction, batch, path)?;
         check_expected(&transaction, batch, path)?;
         write(&transaction, batch).explain(doing, path)?;
-        transaction.commit().explain(doing, path)
+        transaction.commit().explain(doing, path)?;
+        if self.options.frugal {
+            self.connection.execute_batch("PRAGMA shrink_memory").explain(doing, path)?;
+        }
+        Ok(())
     }
 
     /// The events after the given one, all in memory.

@@ -39,6 +39,8 @@ pub struct Options {
     pub busy_timeout: Duration,
     /// Does a commit wait for the disk? Without it a power cut may take the last ones.
     pub durable: bool,
+    /// Gives memory back after every append, for a process with a thousand stores.
+    pub frugal: bool,
     /// Asked before every append: a disk that is out of order says so here.
     pub disk: Option<Disk>,
 }
@@ -47,16 +49,17 @@ pub type Disk = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
 
 impl Default for Options {
     fn default() -> Self {
-        Self { busy_timeout: Duration::from_secs(5), durable: true, disk: None }
+        Self { busy_timeout: Duration::from_secs(5), durable: true, frugal: false, disk: None }
     }
 }
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { busy_timeout, durable, disk: _ } = self;
+        let Self { busy_timeout, durable, frugal, disk: _ } = self;
         f.debug_struct("Options")
             .field("busy_timeout", busy_timeout)
             .field("durable", durable)
+            .field("frugal", frugal)
             .finish_non_exhaustive()
     }
 }

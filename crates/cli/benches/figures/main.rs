@@ -8,6 +8,7 @@
     reason = "starts programs to measure them, and no engine to keep a clock"
 )]
 
+mod crowd;
 mod floor;
 mod fold;
 mod iteration;
@@ -28,7 +29,7 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 type Measure = fn(&mut Table) -> Outcome<()>;
 
-const FIGURES: [(&str, Measure); 10] = [
+const FIGURES: [(&str, Measure); 11] = [
     // First, since its memory is the most that this process ever held.
     ("supervise", supervise::measure),
     ("iteration", iteration::wall),
@@ -40,6 +41,7 @@ const FIGURES: [(&str, Measure); 10] = [
     ("fold", fold::fold),
     ("schedule", fold::schedule),
     ("parse", parse::measure),
+    ("crowd", crowd::measure),
 ];
 
 fn main() -> Outcome<()> {
