@@ -47,7 +47,9 @@ pub struct Trial {
     pub active: Duration,
     pub cost: f64,
     pub events: u64,
+    /// What happened, where it was to be traced.
     pub trace: Vec<String>,
+    pub journal: Vec<Envelope>,
 }
 
 /// Simulates the world of this seed in a directory of its own, which must be empty.
@@ -243,7 +245,9 @@ impl Show {
         self.trial.violations.append(&mut stage.violations);
         self.trial.violations.extend(verify::journal(&journal));
         self.trial.violations.extend(verify::outcome(&journal, &state, &stage));
-        self.trial.trace = stage.trace.take().unwrap_or_default();
+        if let Some(trace) = stage.trace.take() {
+            (self.trial.trace, self.trial.journal) = (trace, journal.clone());
+        }
         let counts = state.tasks.counts();
         (self.trial.tasks, self.trial.done) = (counts.total, counts.done);
         self.trial.iterations = state.iterations;
