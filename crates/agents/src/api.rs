@@ -126,6 +126,9 @@ impl Reader for ApiStream {
                 self.usage = Some(usage);
                 self.fill(context);
                 events.push(AgentEvent::Usage(usage));
+                let told =
+                    |fill: ContextFill| AgentEvent::Context { used: fill.used, window: Some(fill.window) };
+                events.extend(context.map(told));
             }
             Line::Notice { text } => events.push(AgentEvent::Notice(text)),
             Line::Finished { message } => self.end = Some(Ok(message)),
@@ -194,7 +197,8 @@ mod tests {
             ],
             0,
         );
-        assert_eq!((events.len(), &events[0]), (6, &AgentEvent::Session("s".to_owned())));
+        assert_eq!((events.len(), &events[0]), (8, &AgentEvent::Session("s".to_owned())));
+        assert_eq!(events[7], AgentEvent::Context { used: 30, window: Some(100) });
         assert_eq!(finished.facts.session.as_deref(), Some("s"));
         assert_eq!(events[2], AgentEvent::ToolCall { name: "read".to_owned(), detail: "a b".to_owned() });
         assert_eq!((finished.message.as_str(), finished.problem), ("done", None));

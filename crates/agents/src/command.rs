@@ -137,6 +137,7 @@ mod tests {
             prompt_file: std::path::Path::new("prompt.md"),
             wiggum: std::path::Path::new("wiggum"),
             session: crate::Session::Fresh,
+            model: None,
         };
         let invocation = agent(prompt_via).invocation(&assignment);
         match invocation.command {

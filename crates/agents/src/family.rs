@@ -205,7 +205,13 @@ impl Driver for Cli {
     }
 
     fn invocation(&self, assignment: &Assignment<'_>) -> Invocation {
-        let start = (self.profile.start)(&self.spec, assignment);
+        let start = match assignment.model {
+            Some(model) => {
+                let spec = AgentSpec { model: Some(model.to_owned()), ..self.spec.clone() };
+                (self.profile.start)(&spec, assignment)
+            }
+            None => (self.profile.start)(&self.spec, assignment),
+        };
         let usual = match self.spec.family.is_built_in() {
             true => assignment.wiggum.display().to_string(),
             false => self.profile.program.to_owned(),

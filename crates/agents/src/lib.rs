@@ -97,6 +97,8 @@ pub struct Assignment<'a> {
     /// This very program, for agents that are part of it.
     pub wiggum: &'a Path,
     pub session: Session<'a>,
+    /// The model that the task wants, in place of the agent's own.
+    pub model: Option<&'a str>,
 }
 
 /// Which of the agent's own sessions an assignment is for, where it has such.
@@ -148,6 +150,11 @@ pub enum AgentEvent {
     },
     /// All tokens used so far.
     Usage(Usage),
+    /// How much of its context the last request took, and how much there is, if it tells.
+    Context {
+        used: u64,
+        window: Option<u64>,
+    },
     /// Its session, as soon as it is known.
     Session(String),
     /// It comes near to the account's allowance, or has met it.

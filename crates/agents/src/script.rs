@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use jiff::Zoned;
 use serde::{Deserialize, Serialize};
-use wiggum_core::event::{Exit, Usage};
+use wiggum_core::event::{ContextFill, Exit, Usage};
 use wiggum_core::stream::Stream;
 
 use crate::lines::{self, Lines};
@@ -82,6 +82,8 @@ enum Step {
     Claim(String),
     Escalate(Escalation),
     Usage(Usage),
+    /// Tells how full its context is.
+    Context(ContextFill),
     /// Complains and exits with 1.
     Fail(String),
     /// Does nothing until it is ended.
@@ -134,6 +136,7 @@ enum Line {
     Say { text: String },
     Tool { name: String, detail: String },
     Usage { usage: Usage },
+    Context { context: ContextFill },
 }
 
 /// Which part of a scenario to play, and where.
@@ -195,6 +198,7 @@ fn perform(step: &Step, role: &Role, out: &mut dyn Write) -> Result<Option<ExitC
         Step::Claim(text) => print(out, &Line::Say { text: fill(text) })?,
         Step::Escalate(escalation) => print(out, &Line::Say { text: fill(&block(escalation)) })?,
         Step::Usage(usage) => print(out, &Line::Usage { usage: *usage })?,
+        Step::Context(context) => print(out, &Line::Context { context: *context })?,
         Step::Fail(text) => {
             complain(&fill(text));
             return Ok(Some(ExitCode::FAILURE));
@@ -331,6 +335,9 @@ impl ScriptStream {
                 events.push(AgentEvent::ToolCall { name, detail });
             }
             Line::Usage { usage } => *self.usage.get_or_insert_default() += usage,
+            Line::Context { context: ContextFill { used, window } } => {
+                events.push(AgentEvent::Context { used, window: Some(window) });
+            }
         }
     }
 }

@@ -15,6 +15,7 @@ fn line(spec: AgentSpec, session: Session<'_>) -> String {
         prompt_file: Path::new("/state/prompt.md"),
         wiggum: Path::new("/opt/my wiggum"),
         session,
+        model: None,
     };
     let invocation = Family::driver(spec).invocation(&assignment);
     let CommandText::Program { program, mut arguments } = invocation.command else {
@@ -137,8 +138,13 @@ fn configured_variables_replace_the_drivers() {
     claude.env = vec![("CLAUDE_CODE_MAX_RETRIES".to_owned(), "9".to_owned())];
     claude.env.push(("CLAUDE_CONFIG_DIR".to_owned(), "/elsewhere".to_owned()));
     let driver = Family::driver(claude);
-    let assignment =
-        Assignment { prompt: "", prompt_file: Path::new(""), wiggum: Path::new(""), session: Session::Fresh };
+    let assignment = Assignment {
+        prompt: "",
+        prompt_file: Path::new(""),
+        wiggum: Path::new(""),
+        session: Session::Fresh,
+        model: None,
+    };
     let env = driver.invocation(&assignment).env;
     let retries: Vec<&str> = env
         .iter()
@@ -190,6 +196,7 @@ fn agents_with_hooks_can_be_spoken_to() {
             prompt_file: Path::new(""),
             wiggum: Path::new("/opt/my wiggum"),
             session: Session::Fresh,
+            model: None,
         };
         let driver = Family::driver(spec);
         let CommandText::Program { arguments, .. } = driver.invocation(&assignment).command else { panic!() };
@@ -207,4 +214,34 @@ fn agents_with_hooks_can_be_spoken_to() {
     assert!(!line.contains("hook") && !heard, "{line}");
     let (line, heard) = start(AgentSpec { sandboxed: true, ..spec(Family::Codex) });
     assert!(line.contains(CODEX_NUDGES) && heard, "{line}");
+}
+
+#[test]
+fn the_model_of_a_task_goes_before_that_of_the_agent() {
+    let families = [
+        Family::Claude,
+        Family::Codex,
+        Family::Gemini,
+        Family::Copilot,
+        Family::Opencode,
+        Family::Aider,
+        Family::Api,
+    ];
+    for family in families {
+        let mut spec = AgentSpec::new(family);
+        spec.model = Some("the-agents".to_owned());
+        let assignment = Assignment {
+            prompt: "",
+            prompt_file: Path::new(""),
+            wiggum: Path::new(""),
+            session: Session::Fresh,
+            model: Some("the-tasks"),
+        };
+        let CommandText::Program { arguments, .. } = Family::driver(spec).invocation(&assignment).command
+        else {
+            panic!("a program was expected");
+        };
+        assert!(arguments.iter().any(|word| word.contains("the-tasks")), "{family:?}: {arguments:?}");
+        assert!(arguments.iter().all(|word| !word.contains("the-agents")), "{family:?}: {arguments:?}");
+    }
 }

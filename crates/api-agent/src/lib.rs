@@ -13,7 +13,6 @@
 mod answer;
 mod client;
 mod conversation;
-mod price;
 mod protocol;
 mod provider;
 mod session;
@@ -29,9 +28,9 @@ use wiggum_agents::api::Line;
 use wiggum_core::event::Trouble;
 
 pub use client::Timeouts;
-pub use price::{PriceError, Prices};
 pub use provider::{Key, Protocol, Provider};
 pub use session::{Begins, Session};
+pub use wiggum_core::price::{PriceError, Prices};
 
 use client::{Client, Fault};
 use session::Record;

@@ -105,6 +105,7 @@ fn read_task(fields: &mut Fields<'_, '_>, id: TaskId, title: Option<String>) -> 
     task.depends_on = fields.depends_on();
     task.labels = fields.strings(Field::Labels, "labels");
     task.agent = fields.string(Field::Agent, "agent").filter(|agent| !agent.trim().is_empty());
+    task.model = fields.string(Field::Model, "model").filter(|model| !model.trim().is_empty());
     task.notes = fields.string(Field::Notes, "notes").filter(|notes| !notes.trim().is_empty());
     task.work = fields.work();
     task

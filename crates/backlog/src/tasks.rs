@@ -94,6 +94,7 @@ fn read_task(fields: &mut Fields<'_, '_>, id: TaskId, unsupported: &mut Vec<Stri
     task.max_retries = fields.count(Field::MaxRetries, "max_retries", 0);
     task.timeout_seconds = fields.count(Field::TimeoutSeconds, "timeout_seconds", 0);
     task.agent = fields.string(Field::Agent, "agent").filter(|agent| !agent.trim().is_empty());
+    task.model = fields.string(Field::Model, "model").filter(|model| !model.trim().is_empty());
     task.parent = fields.string(Field::ParentId, "parent_id").filter(|id| !id.is_empty()).map(TaskId::new);
     task.labels = fields.strings(Field::Labels, "labels");
     task.notes = notes(fields);

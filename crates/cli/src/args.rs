@@ -1,10 +1,12 @@
 //! The command line: what can be said, with help that teaches.
 
+mod checkpoint;
 mod dispatch;
 mod simulate;
 
 use std::path::PathBuf;
 
+pub(crate) use checkpoint::{CheckpointCommand, RestoreArgs, WhichCheckpoint};
 pub(crate) use dispatch::{DispatchCommand, DispatchSend, DispatchStart};
 pub(crate) use simulate::SimulateArgs;
 
@@ -60,6 +62,11 @@ pub(crate) enum Command {
     /// Say something to the agent at work; what cannot reach it is guidance for its next attempt
     #[command(after_help = "Example:\n  wiggum nudge \"the tests are slow: run only those of this crate\"")]
     Nudge(NudgeArgs),
+    /// Let the agent at work wrap up, and another go on from there with a fresh context
+    Handoff(LoopArgs),
+    /// The hashed summaries of a loop: make one, look at them, prove them, go back to one
+    #[command(subcommand)]
+    Checkpoint(CheckpointCommand),
     /// The questions that wait for a person
     Inbox(InboxArgs),
     /// Answer a question of the inbox
@@ -70,8 +77,16 @@ pub(crate) enum Command {
     Graph(GraphArgs),
     /// Who could do the work: installed agents, their versions, logins and abilities
     Agents(OutputArgs),
-    /// Tokens and cost by task, attempt, agent and model
+    /// Tokens and cost by task, attempt, agent and model, and how well they were used
     Tokens(LoopArgs),
+    /// The account of a loop: why it stopped, what it did and cost, what to look at
+    ///
+    /// Made from the journal, so it can be asked for while the loop runs and for any earlier one. At
+    /// the end of a run the same is in `.wiggum/loops/ID/report.md`, `.html` and `.json`.
+    Report(ReportArgs),
+    /// What a loop cost, how that came about, and what the rest will cost
+    #[command(after_help = COST_EXAMPLES)]
+    Cost(CostArgs),
     /// Look for what is broken or missing, and say what to do about it
     ///
     /// Exit code 1 if there is a problem that is not repaired.
@@ -171,6 +186,13 @@ pub(crate) struct RunArgs {
     /// End after this long, such as 2h or 90m
     #[arg(long, value_name = "TIME")]
     pub(crate) max_duration: Option<String>,
+    /// End when the loop has spent this many dollars, in all its runs
+    #[arg(long, value_name = "DOLLARS")]
+    pub(crate) max_cost: Option<String>,
+    /// How what is left of a budget is used: greedy, critical-path or conservative
+    /// [default: critical-path]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) budget_strategy: Option<String>,
     /// Attempts after the first before a task is failed [default: 3]
     #[arg(long, value_name = "N")]
     pub(crate) max_retries: Option<u32>,
@@ -297,6 +319,61 @@ pub(crate) struct LoopArgs {
     pub(crate) which: Option<String>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+const COST_EXAMPLES: &str = "\
+Examples:
+  wiggum cost
+  wiggum cost --by model --forecast
+  wiggum cost --by day --csv > cost.csv
+  wiggum cost --by loop --json";
+
+#[derive(Debug, Args)]
+pub(crate) struct CostArgs {
+    #[command(flatten)]
+    pub(crate) of: LoopArgs,
+    /// What to add up by; `loop` shows all loops of this repository
+    #[arg(long, value_enum, default_value_t = By::Task)]
+    pub(crate) by: By,
+    /// Also say what finishing will cost, from what the loop's own tasks have cost
+    #[arg(long)]
+    pub(crate) forecast: bool,
+    /// Print comma-separated values, one line for each row
+    #[arg(long, conflicts_with_all = ["json", "forecast"])]
+    pub(crate) csv: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    Task,
+    Agent,
+    Model,
+    Day,
+    Loop,
+}
+
+impl By {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Task => "task",
+            Self::Agent => "agent",
+            Self::Model => "model",
+            Self::Day => "day",
+            Self::Loop => "loop",
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    #[command(flatten)]
+    pub(crate) of: LoopArgs,
+    /// Write it as one page that needs nothing else, to look at or to send
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub(crate) html: Option<PathBuf>,
+    /// Write it as Markdown, instead of printing that
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub(crate) markdown: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

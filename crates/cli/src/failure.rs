@@ -73,6 +73,19 @@ impl From<EngineError> for Failure {
             EngineError::Prompt { .. } => {
                 Self::usage(chain(&error)).hint("`wiggum init` writes a PROMPT.md; --prompt names another")
             }
+            EngineError::NoCheckpoint { .. } => {
+                Self::usage(chain(&error)).hint("see `wiggum checkpoint list`")
+            }
+            EngineError::DamagedCheckpoint { .. } => Self::other(chain(&error))
+                .hint("`wiggum checkpoint verify` looks at all of them; another may do"),
+            EngineError::BeforeCommits { .. } | EngineError::CommitGone { .. } => {
+                Self::usage(chain(&error)).hint("choose another: `wiggum checkpoint list`")
+            }
+            EngineError::OtherBranch { .. } => {
+                Self::usage(chain(&error)).hint("switch to it first: `git switch`")
+            }
+            EngineError::Uncommitted { .. } => Self::usage(chain(&error))
+                .hint("commit or stash them, or use --keep-changes to have them kept under a ref"),
             EngineError::Glob { .. } => Self::usage(chain(&error)).hint("see `paths` under [protect]"),
             // Git passes on what the system said, and nothing else tells.
             EngineError::Git(_) if chain(&error).contains("No space left on device") => {

@@ -16,6 +16,7 @@ use wiggum_engine::Observer;
 
 use crate::ask::{KEYS, Terminal};
 use crate::commands::describe::describe;
+use crate::cost::cost;
 use crate::term::{self, Style, harmless};
 
 /// How many lines of a failed check's output are shown at once; `wiggum show` has all of it.
@@ -24,13 +25,23 @@ const SHOWN_LINES: usize = 12;
 const BAR: usize = 24;
 
 /// The journal as JSON lines.
-pub(crate) struct JsonLines;
+#[derive(Default)]
+pub(crate) struct JsonLines {
+    /// Whoever reads them is woken once for all that happened together.
+    lines: String,
+}
 
 impl Observer for JsonLines {
     fn event(&mut self, envelope: &Envelope, _state: &Loop) {
         if let Ok(line) = serde_json::to_string(envelope) {
-            term::print(&(line + "\n"));
+            self.lines.push_str(&line);
+            self.lines.push('\n');
         }
+    }
+
+    fn shown(&mut self) {
+        term::print(&self.lines);
+        self.lines.clear();
     }
 
     fn agent(&mut self, _event: &AgentEvent) {}
@@ -190,6 +201,13 @@ impl Narrator {
                 let text = format!("the agent cannot work: {}", trouble.with(&first_lines(message, 1)));
                 self.line(&format!("  {} {text}", style.yellow("·")));
             }
+            Verdict::HandedOver { trigger } => {
+                self.line(&format!(
+                    "  {} handed over: {}",
+                    style.yellow("⇢"),
+                    harmless(&trigger.to_string())
+                ));
+            }
             Verdict::Asked => {}
         }
     }
@@ -297,6 +315,10 @@ impl Narrator {
             format!("{} ({})", harmless(detail), reason.name())
         };
         self.line(&style.dim(&format!("  {detail}")));
+        if reason == EndReason::BudgetExhausted {
+            let hint = "raise the budget (--max-cost, or [budget] in wiggum.toml), then `wiggum run` goes on";
+            self.line(&format!("  {} {hint}", style.cyan("hint:")));
+        }
         for hint in who_cannot_work(state) {
             self.line(&format!("  {} {hint}", style.cyan("hint:")));
         }
@@ -309,8 +331,8 @@ impl Narrator {
         }
         let mut facts =
             vec![format!("{} iterations", state.run.iterations), duration(Millis(state.run.active_ms))];
-        if state.run.usage.cost_usd > 0.0 {
-            facts.push(format!("${:.2}", state.run.usage.cost_usd));
+        if state.run.usage.tokens() > 0 || state.run.usage.cost_usd > 0.0 {
+            facts.push(cost(&state.run.usage));
         }
         self.line(&style.dim(&format!("  {}", facts.join(" · "))));
         self.left_over(state);
@@ -385,6 +407,16 @@ impl Observer for Narrator {
             Event::StatusSet { task, status, by } => {
                 self.line(&format!("  · {task} set to {} by {}", status.name(), harmless(by)));
             }
+            Event::HandoffStarted { asked: true, trigger, .. } => {
+                let text = format!("  ⇢ asked to wrap up: {}", harmless(&trigger.to_string()));
+                self.line(&self.style.cyan(&text));
+            }
+            Event::RestoreStarted { .. } | Event::Restored { .. } => {
+                self.line(&self.style.yellow(&format!("  ↶ {}", harmless(&describe(&envelope.event)))));
+            }
+            Event::Checkpointed { by, .. } if !by.is_empty() => {
+                self.line(&self.style.dim(&format!("  · {}", harmless(&describe(&envelope.event)))));
+            }
             Event::Nudged { .. } => {
                 let text = format!("  » {}", harmless(&describe(&envelope.event)));
                 self.line(&self.style.cyan(&text));
@@ -431,8 +463,15 @@ impl Observer for Narrator {
                 self.line(&self.style.yellow(&format!("  ! {}", harmless(message))))
             }
             Event::RunEnded { reason, detail, .. } => self.tally(state, *reason, detail),
-            Event::LoopCreated { .. }
+            Event::BudgetAlert { .. } => {
+                self.line(&self.style.yellow(&format!("  $ {}", describe(&envelope.event))));
+            }
+            Event::HandoffStarted { asked: false, .. }
+            | Event::Checkpointed { .. }
+            | Event::LoopCreated { .. }
             | Event::BacklogRead { .. }
+            | Event::BudgetAsked { .. }
+            | Event::Charged { .. }
             | Event::StatusWritten { .. }
             | Event::WorkKept { .. }
             | Event::WorkspaceReset { .. } => {}
@@ -460,6 +499,7 @@ impl Observer for Narrator {
             }
             AgentEvent::ToolResult { is_error: false, .. }
             | AgentEvent::Usage(_)
+            | AgentEvent::Context { .. }
             | AgentEvent::Session(_) => {}
         }
     }
@@ -475,7 +515,10 @@ impl Observer for Narrator {
             Waiting::Backoff { .. }
             | Waiting::Unavailable { .. }
             | Waiting::Paused
-            | Waiting::Backlog { .. } => {
+            | Waiting::Backlog { .. }
+            | Waiting::Throttled { .. }
+            | Waiting::Rate { .. }
+            | Waiting::Budget { .. } => {
                 self.line(&self.style.dim(&format!("  … waiting: {waiting}")));
             }
         }

@@ -118,6 +118,10 @@ impl Observer for Recorded<'_> {
         self.observer.event(envelope, state);
     }
 
+    fn shown(&mut self) {
+        self.observer.shown();
+    }
+
     fn agent(&mut self, event: &AgentEvent) {
         self.recording.recorder.line(Entry::Shown { event: shown(event) });
         self.observer.agent(event);
@@ -140,6 +144,7 @@ fn shown(event: &AgentEvent) -> Shown {
         AgentEvent::ToolCall { name, detail } => Shown::ToolCall { name, detail },
         AgentEvent::ToolResult { text, is_error } => Shown::ToolResult { text, is_error },
         AgentEvent::Usage(usage) => Shown::Usage { usage },
+        AgentEvent::Context { used, window } => Shown::Context { used, window },
         AgentEvent::Session(id) => Shown::Session { id },
         AgentEvent::Limit { reached, resets_at } => Shown::Limit { reached, resets_at },
         AgentEvent::Retrying { trouble } => Shown::Retrying { trouble },
@@ -154,6 +159,7 @@ pub(crate) fn told(shown: Shown) -> AgentEvent {
         Shown::ToolCall { name, detail } => AgentEvent::ToolCall { name, detail },
         Shown::ToolResult { text, is_error } => AgentEvent::ToolResult { text, is_error },
         Shown::Usage { usage } => AgentEvent::Usage(usage),
+        Shown::Context { used, window } => AgentEvent::Context { used, window },
         Shown::Session { id } => AgentEvent::Session(id),
         Shown::Limit { reached, resets_at } => AgentEvent::Limit { reached, resets_at },
         Shown::Retrying { trouble } => AgentEvent::Retrying { trouble },

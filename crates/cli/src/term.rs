@@ -118,6 +118,30 @@ fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     }
 }
 
+/// Rows below each other, the first column to the left and the others to the right.
+pub(crate) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(width);
+    let cell = |(number, text): (usize, &String)| match number {
+        0 => format!("  {text:<width$}", width = widths[0]),
+        number => format!("  {text:>width$}", width = widths[number]),
+    };
+    rows.iter().map(|row| row.iter().enumerate().map(cell).collect::<String>() + "\n").collect()
+}
+
+/// A number with its digits in groups.
+pub(crate) fn thousands(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// Characters that reorder what is shown.
 fn is_bidi(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
@@ -138,5 +162,12 @@ mod tests {
         check("abc\u{202e}cba\u{0007}", "abccba");
         check("\x1b", "");
         check("\x1b[", "");
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        for (count, text) in [(0, "0"), (999, "999"), (1000, "1 000"), (1_234_567, "1 234 567")] {
+            assert_eq!(thousands(count), text);
+        }
     }
 }

@@ -70,6 +70,8 @@ fn the_undisturbed_run_meets_everything_that_could_be_cut_in_half() {
         "task_failed",
         "question_raised",
         "question_answered",
+        "budget_alert",
+        "budget_asked",
     ] {
         assert!(kinds.iter().any(|found| found == kind), "{kind} did not happen");
     }

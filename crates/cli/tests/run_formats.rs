@@ -247,3 +247,19 @@ fn ids_with_every_kind_of_character_are_fine() {
     assert_eq!(sandbox.read("PRD.json").matches("true").count(), ids.len());
     sandbox.assert_clean();
 }
+
+#[test]
+fn a_task_names_the_model_it_wants() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "PRD.json",
+        r#"{"project": "x", "userStories": [
+            {"id": "A", "title": "a", "model": "small", "passes": false},
+            {"id": "B", "title": "b", "passes": false}
+        ]}"#,
+    );
+    sandbox.commit_all("backlog");
+    let script = r#"echo "${WIGGUM_MODEL-none}" > "$WIGGUM_TASK_ID.txt"; claim"#;
+    sandbox.run(script, &["--verify", "true"]).exits(0);
+    assert_eq!((sandbox.read("A.txt").trim(), sandbox.read("B.txt").trim()), ("small", "none"));
+}

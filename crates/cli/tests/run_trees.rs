@@ -306,3 +306,16 @@ fn answer(question: u32, words: &str) -> wiggum_core::event::Request {
         answer: wiggum_core::event::Answer::Words { text: words.to_owned() },
     }
 }
+
+/// Git takes a file that is named to be left out for one to be added, and refuses it if it is ignored.
+#[test]
+fn a_configuration_that_git_ignores_is_no_obstacle() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write(".gitignore", "wiggum.toml\nPROMPT.md\n");
+    sandbox.commit_all("ignore");
+    sandbox.write("wiggum.toml", "[retry]\nmax_retries = 1\n");
+    sandbox.write("PROMPT.md", "Work.\n");
+    sandbox.run(WORKER, &[]).exits(0);
+    assert_eq!(sandbox.changed_in("HEAD"), ["A.txt", "PRD.json"]);
+    sandbox.assert_clean();
+}

@@ -102,6 +102,13 @@ impl Agents {
         known.session = session.cloned();
     }
 
+    /// What follows starts with a fresh context, also where sessions are kept.
+    pub(crate) fn forget_sessions(&mut self) {
+        for known in self.known.values_mut() {
+            known.session = None;
+        }
+    }
+
     pub(crate) fn note_trouble(
         &mut self,
         rules: &Rules,

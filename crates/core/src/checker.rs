@@ -3,6 +3,8 @@
 //! The checker folds the journal itself and looks at each event in the light of the state before
 //! it. It runs on every journal in every test and in `wiggum doctor`.
 
+mod budget;
+
 use std::fmt;
 
 use jiff::Timestamp;
@@ -41,7 +43,7 @@ pub fn check<'a>(journal: impl IntoIterator<Item = &'a Envelope>) -> Vec<Violati
 
 fn check_order(before: &Loop, envelope: &Envelope) -> Vec<String> {
     let mut found = Vec::new();
-    if envelope.seq != before.seq + 1 {
+    if envelope.seq != before.seq.saturating_add(1) {
         found.push(format!("follows event {}", before.seq));
     }
     if envelope.epoch < before.epoch {
@@ -57,15 +59,20 @@ fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<String> {
             if before.run.active {
                 return Some("a run starts inside a run".to_owned());
             }
-            (*run != before.run.number + 1).then(|| format!("run {run} after run {}", before.run.number))
+            (*run != before.run.number.saturating_add(1))
+                .then(|| format!("run {run} after run {}", before.run.number))
         }
         Event::RunResumed { .. } => (!before.run.active).then(|| "no run to resume".to_owned()),
         Event::IterationStarted { iteration, task, attempt, agent, .. } => {
-            check_start(before, *iteration, task, *attempt).or_else(|| check_agent(before, task, agent, at))
+            check_start(before, *iteration, task, *attempt)
+                .or_else(|| check_agent(before, task, agent, at))
+                .or_else(|| budget::check_start(before, task, at))
         }
-        Event::AgentEnded { iteration, attempt, .. } => {
+        Event::AgentEnded { iteration, attempt, .. } | Event::Charged { iteration, attempt, .. } => {
             check_fence(before, *iteration, *attempt, Stage::Agent)
         }
+        Event::BudgetAlert { .. } => budget::check_alert(before, event),
+        Event::BudgetAsked { granted, figures } => budget::check_asked(before, *granted, figures),
         Event::TreeTaken { iteration, attempt, .. }
         | Event::EvidenceGathered { iteration, attempt, .. }
         | Event::WorkInspected { iteration, attempt, .. } => {
@@ -86,12 +93,30 @@ fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<String> {
             let fits = open.is_some_and(|open| open.iteration == *iteration && open.attempt == *attempt);
             (!fits).then(|| format!("iteration {iteration} is not under way"))
         }
+        Event::HandoffStarted { iteration, attempt, .. } => check_handoff(before, *iteration, *attempt),
+        Event::Checkpointed { previous, checkpoint, .. } => {
+            let last = before.checkpoints.last.as_ref().map(|last| &last.sha256);
+            if previous.as_ref() != last {
+                return Some("a checkpoint is not chained to the one before it".to_owned());
+            }
+            checkpoint.sha256.is_empty().then(|| "a checkpoint without a text".to_owned())
+        }
+        Event::RestoreStarted { to_seq, .. } => {
+            if before.open.is_some() || before.restoring.is_some() {
+                return Some("a restore in the middle of something else".to_owned());
+            }
+            (*to_seq > before.seq).then(|| "a restore of what has not happened".to_owned())
+        }
+        Event::Restored { id } => {
+            let begun = before.restoring.as_ref().is_some_and(|restoring| restoring.checkpoint == *id);
+            (!begun).then(|| "a restore that was not begun".to_owned())
+        }
         Event::Nudged { iteration, attempt, .. } => check_fence(before, *iteration, *attempt, Stage::Agent),
         Event::QuestionAnswered { id, .. } => {
             (!before.questions.contains_key(id)).then(|| format!("{id} is not open"))
         }
         Event::QuestionRaised { id, .. } => {
-            (id.0 != before.next_question + 1).then(|| format!("{id} is out of turn"))
+            (id.0 != before.next_question.saturating_add(1)).then(|| format!("{id} is out of turn"))
         }
         Event::StatusWritten { task, status } => check_status(before, task, *status),
         Event::TaskFailed { task, .. } => check_failed(before, task),
@@ -126,10 +151,17 @@ fn check_start(before: &Loop, iteration: Iteration, task: &TaskId, attempt: Atte
     if let Some((unkept, _)) = &before.unkept {
         return Some(format!("the unfinished work of {unkept} was not kept"));
     }
+    if before.restoring.is_some() {
+        return Some("an iteration starts in the middle of a restore".to_owned());
+    }
+    // Loops of before there were checkpoints have none.
+    if before.checkpoints.due && before.checkpoints.last.is_some() {
+        return Some(format!("iteration {} has no checkpoint", before.iterations));
+    }
     if before.paused || before.run.stop_requested.is_some() {
         return Some("an iteration starts although the loop should not".to_owned());
     }
-    if iteration != before.iterations + 1 {
+    if iteration != before.iterations.saturating_add(1) {
         return Some(format!("iteration {iteration} after iteration {}", before.iterations));
     }
     if before.policy.limits.iterations.is_some_and(|limit| before.run.iterations >= limit) {
@@ -139,7 +171,7 @@ fn check_start(before: &Loop, iteration: Iteration, task: &TaskId, attempt: Atte
     if entry.state != TaskState::Open {
         return Some(format!("{task} is {}", entry.state.name()));
     }
-    if attempt != entry.attempts + 1 {
+    if attempt != entry.attempts.saturating_add(1) {
         return Some(format!("attempt {attempt} of {task} after attempt {}", entry.attempts));
     }
     if entry.failures > entry.max_retries(&before.policy) {
@@ -158,6 +190,16 @@ fn check_agent(before: &Loop, task: &TaskId, agent: &str, at: Timestamp) -> Opti
     Some(format!("`{agent}` works although it cannot: {why}"))
 }
 
+/// The agent at work hands over, or the iteration that has just ended did.
+fn check_handoff(before: &Loop, iteration: Iteration, attempt: Attempt) -> Option<String> {
+    if before.open.is_some() {
+        return check_fence(before, iteration, attempt, Stage::Agent);
+    }
+    let due = before.handoffs.due.as_ref();
+    let fits = due.is_some_and(|(of, number, _)| (*of, *number) == (iteration, attempt));
+    (!fits).then(|| format!("iteration {iteration} has nothing to hand over"))
+}
+
 fn check_fence(before: &Loop, iteration: Iteration, attempt: Attempt, stage: Stage) -> Option<String> {
     let Some(open) = &before.open else { return Some(format!("no iteration {iteration} under way")) };
     if (open.iteration, open.attempt) != (iteration, attempt) {
@@ -172,6 +214,11 @@ fn check_verdict(before: &Loop, verdict: &Verdict) -> Option<String> {
         && open.trouble.as_ref() != Some(trouble)
     {
         return Some("an agent is called unavailable that did not say so".to_owned());
+    }
+    if let Verdict::HandedOver { trigger } = verdict
+        && open.handoff.as_ref().is_none_or(|handoff| handoff.trigger != *trigger)
+    {
+        return Some("handed over although nothing called for it".to_owned());
     }
     let Verdict::Accepted { verified } = verdict else { return None };
     if before.git && !open.tree_taken {
@@ -230,7 +277,8 @@ fn check_status(before: &Loop, task: &TaskId, status: FileStatus) -> Option<Stri
 
 fn check_failed(before: &Loop, task: &TaskId) -> Option<String> {
     let entry = before.task(task)?;
-    (entry.failures <= entry.max_retries(&before.policy)).then(|| format!("{task} has attempts left"))
+    let used_up = entry.failures > entry.max_retries(&before.policy) || budget::is_task_used_up(before, task);
+    (!used_up).then(|| format!("{task} has attempts left"))
 }
 
 fn check_end(before: &Loop, reason: EndReason) -> Option<String> {
@@ -240,7 +288,7 @@ fn check_end(before: &Loop, reason: EndReason) -> Option<String> {
     let counts = before.tasks.counts();
     match reason {
         EndReason::GoalAchieved => {
-            let left = counts.total - counts.done - counts.skipped;
+            let left = counts.total.saturating_sub(counts.done + counts.skipped);
             (left > 0).then(|| format!("goal achieved with {left} tasks left"))
         }
         EndReason::MaxIterations => {
@@ -250,10 +298,10 @@ fn check_end(before: &Loop, reason: EndReason) -> Option<String> {
         EndReason::ExplicitStop => {
             before.run.stop_requested.is_none().then(|| "nobody asked to stop".to_owned())
         }
+        EndReason::BudgetExhausted => budget::check_end(before),
         EndReason::CircuitBreakerOpen
         | EndReason::HealthFailure
         | EndReason::ConsecutiveErrors
-        | EndReason::BudgetExhausted
         | EndReason::MaxDuration
         | EndReason::NoProgress
         | EndReason::PersonNeeded => None,

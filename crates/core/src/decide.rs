@@ -6,6 +6,7 @@
 use jiff::Timestamp;
 
 use crate::agents::{Pick, Unavailable};
+use crate::budget::{self, Alert, Hold};
 use crate::event::{EndReason, Event};
 use crate::ids::{Attempt, Iteration, QuestionId, TaskId};
 use crate::mutant::{Mutant, planted};
@@ -75,6 +76,8 @@ pub enum Action {
     PutBackUserChanges {
         commit: String,
     },
+    /// Sum up the loop, at the end of an iteration.
+    Checkpoint,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +88,8 @@ pub enum StopWhy {
     RunDuration,
     /// Somebody asked: an interruption.
     Asked,
+    /// It should hand over: not a failure.
+    Handoff,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,6 +118,20 @@ pub enum Waiting {
     Backlog {
         problem: String,
     },
+    /// A budget is used up, and each call waits.
+    Throttled {
+        budget: String,
+        until: Timestamp,
+    },
+    /// As many calls as an hour may have.
+    Rate {
+        calls_per_hour: u32,
+        until: Timestamp,
+    },
+    /// What is left of a shared budget is set aside for calls of other loops.
+    Budget {
+        until: Timestamp,
+    },
 }
 
 impl std::fmt::Display for Waiting {
@@ -131,6 +150,13 @@ impl std::fmt::Display for Waiting {
             Self::Unavailable { agent, why, until } => write!(f, "{agent} comes back at {until:.0} ({why})"),
             Self::Paused => f.write_str("paused"),
             Self::Backlog { problem } => write!(f, "the backlog to be mended: {problem}"),
+            Self::Throttled { budget, until } => write!(f, "throttled until {until:.0}: spent {budget}"),
+            Self::Rate { calls_per_hour, until } => {
+                write!(f, "{calls_per_hour} calls an hour are used, the next at {until:.0}")
+            }
+            Self::Budget { until } => {
+                write!(f, "other loops with the same budget to finish their calls, looks again at {until:.0}")
+            }
         }
     }
 }
@@ -144,6 +170,9 @@ pub fn decide(state: &Loop, now: Timestamp) -> Plan {
     }
     if let Some(plan) = tidy(state) {
         return plan;
+    }
+    if let Some(alert) = budget::alert_due(state) {
+        return record(told(alert));
     }
     if let Some(by) = state.run.stop_requested.as_ref().filter(|_| !planted(Mutant::IgnoresStop)) {
         return end(state, EndReason::ExplicitStop, format!("stopped by {by}"));
@@ -261,15 +290,22 @@ fn give_up(open: &OpenIteration) -> Plan {
 
 fn watch_agent(state: &Loop, open: &OpenIteration, now: Timestamp) -> Plan {
     let iteration = open.iteration;
-    let own_limit = state.task(&open.task).and_then(|entry| entry.spec.timeout_seconds).map(|s| s * 1000);
+    let own_limit =
+        state.task(&open.task).and_then(|entry| entry.spec.timeout_seconds).map(|s| s.saturating_mul(1000));
     let agents_limit = state.policy.agents.timeouts.get(&open.agent).copied();
     let agent_limit = own_limit.or(agents_limit.or(state.policy.limits.agent_timeout).map(|limit| limit.0));
     let agent_deadline = agent_limit.map(|limit| add_millis(open.started_at, limit));
     let run_deadline = run_deadline(state, now);
+    let handoff_deadline = open.handoff.as_ref().map(|handoff| {
+        let grace = if handoff.asked { state.policy.handoff.grace.0 } else { 0 };
+        add_millis(handoff.since, grace)
+    });
     let why = if state.run.stop_requested.is_some() {
         Some(StopWhy::Asked)
     } else if run_deadline.is_some_and(|at| at <= now) {
         Some(StopWhy::RunDuration)
+    } else if handoff_deadline.is_some_and(|at| at <= now) {
+        Some(StopWhy::Handoff)
     } else if agent_deadline.is_some_and(|at| at <= now) {
         Some(StopWhy::AgentTimeout)
     } else {
@@ -277,7 +313,11 @@ fn watch_agent(state: &Loop, open: &OpenIteration, now: Timestamp) -> Plan {
     };
     Plan {
         actions: why.map(|why| Action::StopAgent { iteration, why }).into_iter().collect(),
-        wake_at: [run_deadline, agent_deadline].into_iter().flatten().filter(|at| *at > now).min(),
+        wake_at: [run_deadline, agent_deadline, handoff_deadline]
+            .into_iter()
+            .flatten()
+            .filter(|at| *at > now)
+            .min(),
         waiting: Some(Waiting::Agent { task: open.task.clone() }),
     }
 }
@@ -289,7 +329,8 @@ fn run_deadline(state: &Loop, now: Timestamp) -> Option<Timestamp> {
 
 /// The steps between the agent's end and the verdict, one after the other.
 fn gather(state: &Loop, open: &OpenIteration) -> Plan {
-    let (iteration, attempt) = (open.iteration, open.attempt + u32::from(planted(Mutant::StaleResults)));
+    let (iteration, attempt) =
+        (open.iteration, open.attempt.saturating_add(u32::from(planted(Mutant::StaleResults))));
     if !open.tree_taken {
         return one(Action::TakeTree { iteration, attempt });
     }
@@ -318,6 +359,12 @@ fn tidy(state: &Loop) -> Option<Plan> {
     if let Some((task, question)) = state.to_ask.front() {
         return Some(raise(state, task.clone(), question.clone()));
     }
+    if let Some((iteration, attempt, trigger)) = state.handoffs.due.clone() {
+        return Some(record(Event::HandoffStarted { iteration, attempt, trigger, asked: false }));
+    }
+    if state.checkpoints.due {
+        return Some(one(Action::Checkpoint));
+    }
     if state.backlog_broken.is_none()
         && let Some(task) = state.status_due.first()
         && let Some(entry) = state.task(task)
@@ -331,7 +378,9 @@ fn tidy(state: &Loop) -> Option<Plan> {
 
 fn raise(state: &Loop, task: Option<TaskId>, question: crate::event::Question) -> Plan {
     record(Event::QuestionRaised {
-        id: QuestionId(state.next_question + 1 + u32::from(planted(Mutant::SkipsQuestionNumber))),
+        id: QuestionId(
+            state.next_question.saturating_add(1 + u32::from(planted(Mutant::SkipsQuestionNumber))),
+        ),
         task,
         question,
     })
@@ -365,7 +414,7 @@ fn start_next(state: &Loop, now: Timestamp) -> Plan {
         return end(state, reason, detail);
     }
     if let Some(entry) = next {
-        return start(state, entry, now);
+        return hold_for_budget(state, now).unwrap_or_else(|| start(state, entry, now));
     }
     let waiting = delayed.map(|(until, entry)| (until, entry.spec.id.clone()));
     Plan {
@@ -378,7 +427,25 @@ fn start_next(state: &Loop, now: Timestamp) -> Plan {
     }
 }
 
+fn hold_for_budget(state: &Loop, now: Timestamp) -> Option<Plan> {
+    let (waiting, until) = match budget::hold(state, now)? {
+        Hold::Throttled { gauge, until } => (Waiting::Throttled { budget: gauge.to_string(), until }, until),
+        Hold::Rate { limit, until } => (Waiting::Rate { calls_per_hour: limit, until }, until),
+        Hold::Bound { until } => (Waiting::Budget { until }, until),
+    };
+    let wake_at = [Some(until), run_deadline(state, now)].into_iter().flatten().min();
+    Some(Plan { wake_at, waiting: Some(waiting), ..Plan::default() })
+}
+
+fn told(Alert { gauge, task, threshold }: Alert) -> Event {
+    let budget::Gauge { scope, unit, spent, limit, reserved: _ } = gauge;
+    Event::BudgetAlert { scope, task, unit, spent, limit, threshold }
+}
+
 fn start(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Plan {
+    if let Some(reason) = budget::task_exhausted(state, &entry.spec.id) {
+        return record(Event::TaskFailed { task: entry.spec.id.clone(), reason });
+    }
     let agent = match state.agents.pick(&state.policy.agents, &entry.spec, now) {
         Pick::Agent(_) if planted(Mutant::WrongAgent) => "somebody".to_owned(),
         Pick::Agent(agent) => agent.to_owned(),
@@ -402,9 +469,9 @@ fn start(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Plan {
         return one(Action::ResetWorkspace);
     }
     one(Action::StartIteration {
-        iteration: state.iterations + 1 + u32::from(planted(Mutant::SkipsNumber)),
+        iteration: state.iterations.saturating_add(1 + u32::from(planted(Mutant::SkipsNumber))),
         task,
-        attempt: if planted(Mutant::MiscountsAttempts) { 1 } else { entry.attempts + 1 },
+        attempt: if planted(Mutant::MiscountsAttempts) { 1 } else { entry.attempts.saturating_add(1) },
         agent,
         carried,
     })
@@ -416,7 +483,10 @@ fn limit_reached(state: &Loop, now: Timestamp) -> Option<(EndReason, String)> {
     if limits.consecutive_errors > 0 && run.consecutive_errors >= limits.consecutive_errors {
         return Some((EndReason::ConsecutiveErrors, format!("{} errors in a row", run.consecutive_errors)));
     }
-    let used = run.iterations + u32::from(planted(Mutant::EndsEarly));
+    if let Some(detail) = budget::exhausted(state) {
+        return Some((EndReason::BudgetExhausted, detail));
+    }
+    let used = run.iterations.saturating_add(u32::from(planted(Mutant::EndsEarly)));
     let endless = planted(Mutant::IgnoresIterationLimit);
     if let Some(limit) = limits.iterations.filter(|limit| used >= *limit && !endless) {
         return Some((EndReason::MaxIterations, format!("{limit} iterations used")));

@@ -8,8 +8,12 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::budget::{Scope, Shared, Unit};
+use crate::handoff::Trigger;
 use crate::ids::{Attempt, Epoch, Iteration, LoopId, QuestionId, Seq, TaskId};
 use crate::policy::{Millis, Policy};
+use crate::restore::TaskThen;
+use crate::signal::notes::Notes;
 use crate::task::{FileStatus, Task};
 
 /// Version of the event shapes written by this build.
@@ -135,6 +139,9 @@ pub enum Event {
         /// What it did to the backlog that was not its to do.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         flags: Vec<Flag>,
+        /// What it leaves for those who come after it.
+        #[serde(default, skip_serializing_if = "Notes::is_empty")]
+        notes: Box<Notes>,
         /// Processes that had to be ended after the agent itself was gone.
         #[serde(default, skip_serializing_if = "is_zero")]
         ended_processes: u32,
@@ -247,6 +254,54 @@ pub enum Event {
         by: String,
         delivered: bool,
     },
+    /// The agent is to come to an end, or has, and another is to go on from there.
+    HandoffStarted {
+        iteration: Iteration,
+        attempt: Attempt,
+        trigger: Trigger,
+        /// The agent at work was asked to wrap up.
+        #[serde(default, skip_serializing_if = "is_false")]
+        asked: bool,
+    },
+    /// The loop as it is was summed up, chained to the summary before.
+    Checkpointed {
+        iteration: Iteration,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<TaskId>,
+        #[serde(rename = "checkpoint_id")]
+        id: Uuid,
+        checkpoint: BlobRef,
+        /// Hash of the checkpoint before this one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        previous: Option<String>,
+        /// Who asked for it; empty where it belongs to the end of an iteration.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        by: String,
+    },
+    /// The intention to go back to a checkpoint; recorded before anything is put back.
+    RestoreStarted {
+        #[serde(rename = "checkpoint_id")]
+        id: Uuid,
+        /// The event that recorded it.
+        to_seq: Seq,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        branch: Option<String>,
+        /// Commit the workspace stood on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<String>,
+        /// Where that commit, and what lay in the work tree, is kept.
+        reference: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tasks: Vec<TaskThen>,
+        by: String,
+    },
+    /// Work tree and tasks are as they were at the checkpoint.
+    Restored {
+        #[serde(rename = "checkpoint_id")]
+        id: Uuid,
+    },
     Paused {
         by: String,
     },
@@ -282,6 +337,31 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         task: Option<TaskId>,
         message: String,
+    },
+    /// So much of a budget is gone; told once for each limit and threshold.
+    BudgetAlert {
+        scope: Scope,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<TaskId>,
+        unit: Unit,
+        spent: f64,
+        limit: f64,
+        /// The part that was to be told, such as 0.8.
+        threshold: f64,
+    },
+    /// Money that several loops share was asked for, for the iteration about to start.
+    BudgetAsked {
+        granted: bool,
+        /// What all of them had spent and set aside at that moment.
+        figures: Shared,
+    },
+    /// What an agent had used that was interrupted.
+    Charged {
+        iteration: Iteration,
+        attempt: Attempt,
+        usage: Usage,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
     },
     RunEnded {
         run: u32,
@@ -562,6 +642,8 @@ pub enum Verdict {
     Asked,
     /// A person must look at what was flagged before it is accepted.
     Held { reasons: Vec<String> },
+    /// It stopped in good order so that another can go on, which is no failure.
+    HandedOver { trigger: Trigger },
 }
 
 /// A question to a person.
@@ -667,6 +749,10 @@ pub enum Request {
     Pause,
     Resume,
     Stop,
+    /// Sum up the loop as it is now.
+    Checkpoint,
+    /// The agent that works now should wrap up and let another go on.
+    Handoff,
     /// Words for the agent that works now.
     Nudge {
         text: String,
@@ -685,6 +771,11 @@ pub enum Request {
         task: TaskId,
         status: FileStatus,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_false(on: &bool) -> bool {
+    !on
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]

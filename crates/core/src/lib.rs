@@ -5,15 +5,22 @@
 //! the same journal and the same `now` always give the same plan.
 
 pub mod agents;
+pub mod budget;
 pub mod checker;
+pub mod checkpoint;
 pub mod decide;
 pub mod event;
+pub mod forecast;
+pub mod handoff;
 pub mod ids;
+pub mod memory;
 pub mod mutant;
 pub mod policy;
+pub mod price;
 pub mod prompt;
 pub mod question;
 pub mod redact;
+pub mod restore;
 pub mod schedule;
 pub mod signal;
 pub mod state;

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::budget::Budget;
+use crate::price::Prices;
 use crate::task::{Selection, Task};
 
 /// A span of time in milliseconds, as it is stored.
@@ -40,6 +42,11 @@ pub struct Policy {
     pub people: People,
     pub selection: Selection,
     pub agents: Agents,
+    pub budget: Budget,
+    /// What models cost whose agents do not say it, by the model's name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub prices: BTreeMap<String, Prices>,
+    pub handoff: crate::handoff::Policy,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,6 +66,8 @@ pub struct Limits {
     pub agent_timeout: Option<Millis>,
     /// How many tasks a backlog may hold before additions made at run time are refused.
     pub max_tasks: u32,
+    /// How many times an agent may be started within an hour.
+    pub calls_per_hour: Option<u32>,
 }
 
 impl Default for Limits {
@@ -71,6 +80,7 @@ impl Default for Limits {
             stuck_threshold: 3,
             agent_timeout: None,
             max_tasks: 500,
+            calls_per_hour: None,
         }
     }
 }

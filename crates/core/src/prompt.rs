@@ -55,6 +55,10 @@ pub struct PromptParts<'a> {
     pub guidance: &'a [String],
     /// Commands that will be run to check the work.
     pub checks: &'a [String],
+    /// Where the work stands, as [`crate::handoff::continuation`] tells it.
+    pub continuation: &'a str,
+    /// What other tasks left to be remembered, oldest first.
+    pub learnt: &'a [String],
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +68,8 @@ pub struct PastAttempt {
     pub outcome: String,
     /// Output of the failed check, the error, or what was flagged.
     pub feedback: String,
+    /// What it changed and said of it, in a line.
+    pub tried: String,
 }
 
 /// How much of the earlier attempts is told: together, and of the newest one.
@@ -72,6 +78,7 @@ const MAX_FEEDBACK: usize = 2 * 1024;
 /// Of an attempt long past, its outcome and the first error are enough.
 const MIN_FEEDBACK: usize = 256;
 const MAX_OUTCOME: usize = 300;
+const MAX_TRIED: usize = 700;
 
 /// The prompt for this attempt.
 pub fn build(parts: &PromptParts<'_>) -> String {
@@ -93,7 +100,9 @@ pub fn build(parts: &PromptParts<'_>) -> String {
         &mut prompt,
         &list("## Checks run after you", parts.checks.iter().map(|check| inline_code(check))),
     );
+    push_block(&mut prompt, parts.continuation);
     push_block(&mut prompt, &history(parts.attempt, parts.attempts));
+    push_block(&mut prompt, &list("## What other tasks taught", parts.learnt.iter().cloned()));
     push_block(&mut prompt, &list("## Guidance from a person (follow it)", parts.guidance.iter().cloned()));
     push_block(&mut prompt, &closing(parts.task, &instructions));
     prompt
@@ -171,7 +180,7 @@ fn history(attempt: Attempt, attempts: &[PastAttempt]) -> String {
     if attempts.is_empty() {
         return String::new();
     }
-    let heading = format!("## This is attempt {attempt}; earlier ones failed\n");
+    let heading = format!("## This is attempt {attempt}; what came of earlier ones\n");
     let omitted_room = 64;
     let mut left = MAX_HISTORY - heading.len() - omitted_room;
     let mut allowance = MAX_FEEDBACK;
@@ -198,6 +207,9 @@ fn history(attempt: Attempt, attempts: &[PastAttempt]) -> String {
 fn tell(past: &PastAttempt, max: usize) -> String {
     let outcome = past.outcome.replace('\n', " ");
     let mut text = format!("\n### Attempt {}: {}\n", past.attempt, clip(&outcome, MAX_OUTCOME));
+    if !past.tried.is_empty() && max > 2 * MIN_FEEDBACK {
+        let _ = writeln!(text, "{}", clip(&past.tried.replace('\n', " "), MAX_TRIED.min(max / 2)));
+    }
     if past.feedback.trim().is_empty() {
         return text;
     }
@@ -230,8 +242,15 @@ fn closing(task: &Task, instructions: &str) -> String {
     if !instructions.contains("<escalate") {
         text.push_str(ESCALATION);
     }
+    if !instructions.contains("<handoff>") {
+        text.push_str(NOTES);
+    }
     if text.is_empty() { text } else { format!("## How to end\n\n{text}") }
 }
+
+const NOTES: &str = "\nWhat others should know: `Decisions:`, `Assumptions:`, `Constraints:`, `Next steps:` as \
+lists; for other tasks, between `<memory>` and `</memory>`. If you cannot finish in this session, end with \
+`<handoff>why</handoff>` on its own line.\n";
 
 const ESCALATION: &str = "\nTo ask a person, end with this instead (type `stuck` if you cannot go on, `deviation` if \
 you should not without approval): `<escalate type=\"stuck|deviation\"> <summary>one line</summary> <context>what you \

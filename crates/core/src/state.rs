@@ -9,19 +9,33 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use jiff::Timestamp;
 
 use crate::agents::Agents;
+use crate::budget::{self, Alert, Gauge, Spending, Strategy, Sum};
+use crate::checkpoint::{Checkpoints, Ended, Phase};
 use crate::event::{
     Answer, Claim, EndReason, Envelope, Event, Evidence, Exit, Failure, Flag, Question, QuestionKind,
     Trouble, Usage, Verdict,
 };
+use crate::forecast::{History, forecast};
+use crate::handoff::{Handoffs, Handover, Trigger};
 use crate::ids::{Attempt, Epoch, Iteration, LoopId, QuestionId, Seq, TaskId};
+use crate::memory::Memory;
 use crate::mutant::{Mutant, planted};
-use crate::policy::Policy;
+use crate::policy::{Millis, Policy};
 use crate::question::{Meaning, failed_question, flagged, meaning, repeated_error};
+use crate::restore::Restoring;
+use crate::signal::notes::Notes;
 use crate::task::{FileStatus, Task};
 use crate::tasks::{AttemptMemory, TaskEntry, TaskState, Tasks};
+use crate::text::head;
 
 /// How many ended iterations the status shows.
 const RECENT_ITERATIONS: usize = 20;
+
+/// How many changed paths are remembered of an attempt.
+const REMEMBERED_PATHS: usize = 20;
+
+/// How much of an attempt's message is remembered.
+const REMEMBERED_WORDS: usize = 600;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Loop {
@@ -54,10 +68,18 @@ pub struct Loop {
     pub unkept: Option<(TaskId, Iteration)>,
     pub user_changes: Option<String>,
     pub usage: Usage,
+    pub spending: Spending,
+    /// What tasks have cost, to foresee what the others will.
+    pub history: History,
     pub recent: VecDeque<EndedIteration>,
     pub last_at: Option<Timestamp>,
     /// Tasks whose status in the file is not what it should be.
     pub status_due: BTreeSet<TaskId>,
+    pub checkpoints: Checkpoints,
+    pub handoffs: Handoffs,
+    pub memory: Memory,
+    /// A restore was begun and has to be completed before anything else.
+    pub restoring: Option<Restoring>,
 }
 
 /// Counters of the run under way; a new run starts with fresh ones.
@@ -120,6 +142,13 @@ pub struct OpenIteration {
     /// How often a hook changed the tree of this attempt.
     pub altered: u32,
     pub usage: Option<Usage>,
+    pub tool_calls: u32,
+    pub agent_duration: Millis,
+    pub notes: Notes,
+    /// The agent should come to an end so that another can go on.
+    pub handoff: Option<Handover>,
+    /// The iteration before it handed over.
+    pub after_handoff: Option<Trigger>,
 }
 
 impl OpenIteration {
@@ -145,6 +174,8 @@ pub enum Stage {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inspection {
+    /// The first paths that differ.
+    pub changed: Vec<String>,
     pub changed_total: u32,
     pub digest: String,
 }
@@ -174,8 +205,8 @@ impl Loop {
     pub fn apply(&mut self, envelope: &Envelope) {
         let at = envelope.at;
         self.seq = if planted(Mutant::SeqStandsStill) { self.seq.max(1) } else { envelope.seq };
+        self.count_time(at, envelope);
         self.epoch = envelope.epoch;
-        self.count_time(at, &envelope.event);
         match &envelope.event {
             Event::LoopCreated { loop_id, name, repository, backlog } => {
                 self.id = Some(*loop_id).filter(|_| !planted(Mutant::ForgetsItself));
@@ -185,6 +216,7 @@ impl Loop {
             }
             Event::RunStarted { run, policy, agent, git, version: _, sandbox: _ } => {
                 self.agents.start_anew();
+                self.spending.start_anew();
                 let number = if planted(Mutant::ForgetsRunNumber) { self.run.number } else { *run };
                 self.run = Run { number, active: true, started_at: Some(at), ..Run::default() };
                 self.adopt_policy(policy, agent);
@@ -218,6 +250,7 @@ impl Loop {
                 carried,
                 ..
             } => {
+                let after_handoff = self.handoffs.pending.take();
                 self.start_iteration(OpenIteration {
                     iteration: *iteration,
                     task: task.clone(),
@@ -241,11 +274,35 @@ impl Loop {
                     flags: Vec::new(),
                     altered: 0,
                     usage: None,
+                    tool_calls: 0,
+                    agent_duration: Millis(0),
+                    notes: Notes::default(),
+                    handoff: None,
+                    after_handoff,
                 });
             }
-            Event::AgentEnded { message, usage, claim, questions, error, exit, flags, facts, .. } => {
-                self.add_usage(*usage);
+            Event::Charged { usage, model, .. } => self.charge(*usage, model.as_deref(), at),
+            Event::AgentEnded {
+                message,
+                usage,
+                claim,
+                questions,
+                error,
+                exit,
+                flags,
+                facts,
+                notes,
+                duration,
+                ..
+            } => {
+                if let Some(usage) = usage {
+                    self.charge(*usage, facts.model.as_deref(), at);
+                }
                 if let Some(open) = &mut self.open {
+                    self.handoffs.note_window(&open.agent, facts.context);
+                    open.tool_calls = facts.tool_calls;
+                    open.agent_duration = *duration;
+                    open.notes.clone_from(notes);
                     open.stage = Stage::Judging;
                     open.message.clone_from(&message.excerpt);
                     open.usage = *usage;
@@ -284,15 +341,19 @@ impl Loop {
                     open.evidence.push(evidence.clone());
                 }
             }
-            Event::WorkInspected { changed_total, digest, flags, .. } => {
+            Event::WorkInspected { changed, changed_total, digest, flags, .. } => {
                 if let Some(open) = &mut self.open {
-                    open.inspection =
-                        Some(Inspection { changed_total: *changed_total, digest: digest.clone() });
+                    open.inspection = Some(Inspection {
+                        changed: changed.iter().take(REMEMBERED_PATHS).cloned().collect(),
+                        changed_total: *changed_total,
+                        digest: digest.clone(),
+                    });
                     open.note_flags(flags);
                 }
             }
             Event::Judged { verdict, .. } => self.judge(verdict, at),
-            Event::WorkKept { task, commit, .. } => {
+            Event::WorkKept { task, commit, reference, .. } => {
+                self.checkpoints.kept(task, commit, reference);
                 if let Some(slot) = self.tasks.slot(task) {
                     self.tasks.entries[slot].kept = Some(commit.clone());
                 }
@@ -303,7 +364,8 @@ impl Loop {
                 self.workspace = Workspace::Clean;
                 self.unkept = None;
             }
-            Event::TaskCompleted { task, verified, attempt, .. } => {
+            Event::TaskCompleted { task, verified, attempt, commit, .. } => {
+                self.checkpoints.committed(commit.as_ref());
                 self.complete(task, *attempt, *verified, at);
             }
             Event::CommitRefused { output, .. } => self.refuse_commit(&output.excerpt, at),
@@ -324,6 +386,15 @@ impl Loop {
                 FileStatus::Skipped => self.settle_by_person(task, TaskState::Skipped, at),
             },
             Event::StatusPutBack { .. } | Event::Noticed { .. } => {}
+            Event::BudgetAlert { scope, task, unit, spent, limit, threshold } => {
+                let (spent, limit, threshold) = (*spent, *limit, *threshold);
+                let gauge = Gauge { scope: *scope, unit: *unit, spent, reserved: 0.0, limit };
+                self.spending.note_alert(&Alert { gauge, task: task.clone(), threshold });
+            }
+            Event::BudgetAsked { granted, figures } => {
+                self.spending.look(*figures, *granted, at);
+                self.reconsider_order(at);
+            }
             Event::QuestionRaised { id, task, question } => self.raise(*id, task, question, at),
             Event::QuestionAnswered { id, answer, .. } => self.answer(*id, answer, at),
             Event::Nudged { text, delivered, .. } => {
@@ -333,6 +404,26 @@ impl Loop {
                     self.tasks.entries[slot].guidance.push(text.clone());
                 }
             }
+            Event::HandoffStarted { iteration, trigger, asked, .. } => {
+                self.start_handoff(*iteration, trigger, *asked, at);
+            }
+            Event::Checkpointed { task, id, checkpoint, by, .. } => {
+                self.checkpoints.checkpointed(*id, &checkpoint.sha256, by);
+                let of_iteration = task.as_ref().filter(|_| by.is_empty());
+                if let Some(slot) = of_iteration.and_then(|task| self.tasks.slot(task)) {
+                    self.tasks.entries[slot].checkpoint = Some(checkpoint.sha256.clone());
+                }
+            }
+            Event::RestoreStarted { id, commit, branch, reference, tasks, .. } => {
+                self.restoring = Some(Restoring {
+                    checkpoint: *id,
+                    commit: commit.clone(),
+                    branch: branch.clone(),
+                    reference: reference.clone(),
+                    tasks: tasks.clone(),
+                });
+            }
+            Event::Restored { .. } => self.finish_restore(at),
             Event::Paused { .. } => self.paused = true,
             Event::Resumed { .. } => self.paused = false,
             Event::StopRequested { by } => self.run.stop_requested = Some(by.clone()),
@@ -349,16 +440,19 @@ impl Loop {
     /// Milliseconds the run has been at work, up to `now`.
     pub fn active_ms(&self, now: Timestamp) -> u64 {
         let since = self.last_at.map_or(0, |last| millis_between(last, now));
-        self.run.active_ms + if self.run.active { since } else { 0 }
+        self.run.active_ms.saturating_add(if self.run.active { since } else { 0 })
     }
 
     pub fn task(&self, id: &TaskId) -> Option<&TaskEntry> {
         self.tasks.get(id)
     }
 
-    fn count_time(&mut self, at: Timestamp, event: &Event) {
-        if self.run.active && !matches!(event, Event::RunResumed { .. } | Event::RunStarted { .. }) {
-            self.run.active_ms += self.last_at.map_or(0, |last| millis_between(last, at));
+    /// Between two engines nobody works.
+    fn count_time(&mut self, at: Timestamp, envelope: &Envelope) {
+        let starts = matches!(envelope.event, Event::RunResumed { .. } | Event::RunStarted { .. });
+        if self.run.active && !starts && self.epoch == envelope.epoch {
+            let passed = self.last_at.map_or(0, |last| millis_between(last, at));
+            self.run.active_ms = self.run.active_ms.saturating_add(passed);
         }
         self.last_at = Some(self.last_at.map_or(at, |last| last.max(at)));
     }
@@ -377,6 +471,7 @@ impl Loop {
             self.tasks.selection = policy.selection;
             self.tasks.rebuild(self.last_at.unwrap_or_default());
         }
+        self.reconsider_order(self.last_at.unwrap_or_default());
     }
 
     fn read_backlog(
@@ -407,9 +502,25 @@ impl Loop {
         }
     }
 
+    /// While its agent works, or because of how it ended.
+    fn start_handoff(&mut self, iteration: Iteration, trigger: &Trigger, asked: bool, at: Timestamp) {
+        self.handoffs.due = None;
+        match self.open.as_mut().filter(|open| open.iteration == iteration) {
+            Some(open) => open.handoff = Some(Handover { trigger: trigger.clone(), since: at, asked }),
+            None => {
+                self.handoffs.pending = Some(trigger.clone());
+                self.checkpoints.handed_over(iteration, trigger);
+                self.agents.forget_sessions();
+            }
+        }
+    }
+
     fn start_iteration(&mut self, open: OpenIteration) {
+        let beyond = budget::is_beyond(self);
+        self.spending.begin_call(open.started_at, self.policy.limits.calls_per_hour, beyond);
+        self.checkpoints.iteration_started(open.base.as_ref(), open.branch.as_ref());
         self.iterations = open.iteration;
-        self.run.iterations += 1;
+        self.run.iterations = self.run.iterations.saturating_add(1);
         self.workspace =
             if open.carried.is_some() { Workspace::Holds(open.task.clone()) } else { Workspace::Clean };
         self.set_state(&open.task, TaskState::Running, open.started_at);
@@ -427,10 +538,25 @@ impl Loop {
         }
     }
 
-    fn add_usage(&mut self, usage: Option<Usage>) {
-        if let Some(usage) = usage {
-            self.usage += usage;
-            self.run.usage += usage;
+    /// A call is over, or was cut short, and used so much.
+    fn charge(&mut self, usage: Usage, model: Option<&str>, at: Timestamp) {
+        self.usage += usage;
+        self.run.usage += usage;
+        let has_price = model.is_some_and(|model| self.policy.prices.contains_key(model));
+        self.spending.charge(usage, has_price || !usage.is_unpriced(), at);
+        if let Some(slot) = self.open.as_ref().and_then(|open| self.tasks.slot(&open.task)) {
+            self.tasks.entries[slot].spent += Sum::from(usage);
+        }
+        self.reconsider_order(at);
+    }
+
+    /// When money gets short it matters what goes first; all places are found anew, which happens
+    /// once.
+    fn reconsider_order(&mut self, at: Timestamp) {
+        let critical = self.policy.budget.strategy == Strategy::CriticalPath && budget::is_short(self);
+        if self.tasks.critical != critical {
+            self.tasks.critical = critical;
+            self.tasks.rebuild(at);
         }
     }
 
@@ -445,7 +571,7 @@ impl Loop {
             }
             return;
         }
-        let Some(open) = self.open.take() else { return };
+        let Some(mut open) = self.open.take() else { return };
         let changed = open.inspection.as_ref().is_some_and(|seen| seen.changed_total > 0);
         if changed && self.git {
             self.unkept = Some((open.task.clone(), open.iteration));
@@ -454,25 +580,32 @@ impl Loop {
             self.note_unavailable(&open, trouble, message, at);
             return;
         }
+        if matches!(verdict, Verdict::HandedOver { .. }) {
+            // The next one starts with a fresh context.
+            open.session = None;
+        }
         self.agents.worked(&open.agent, open.session.as_ref());
         self.count_progress(&open);
         self.remember_ended(&open, verdict_name(verdict), at);
+        self.close(&open, phase_after(verdict), verdict_name(verdict), at);
         let entry_limit = self.policy.limits.stuck_threshold;
         let Some(slot) = self.tasks.slot(&open.task) else { return };
-        self.tasks.note_attempt(slot, at, !matches!(verdict, Verdict::Asked | Verdict::Held { .. }));
+        let no_failure =
+            matches!(verdict, Verdict::Asked | Verdict::Held { .. } | Verdict::HandedOver { .. });
+        self.tasks.note_attempt(slot, at, !no_failure);
         let entry = &mut self.tasks.entries[slot];
         entry.attempts = open.attempt;
         if !changed {
             entry.kept = None;
         }
-        entry.remember(AttemptMemory {
-            attempt: open.attempt,
-            outcome: verdict_name(verdict).to_owned(),
-            feedback: feedback(verdict, &open),
-        });
+        entry.remember(remembered(&open, verdict_name(verdict), feedback(verdict, &open)));
         let stuck = match verdict {
             Verdict::Errored { failure } => entry.count_error(&failure.signature, entry_limit),
-            Verdict::Refuted { .. } | Verdict::Unclaimed | Verdict::Asked | Verdict::Held { .. } => {
+            Verdict::Refuted { .. }
+            | Verdict::Unclaimed
+            | Verdict::Asked
+            | Verdict::Held { .. }
+            | Verdict::HandedOver { .. } => {
                 entry.error_streak = None;
                 false
             }
@@ -505,11 +638,31 @@ impl Loop {
             }
             Verdict::Refuted { .. }
             | Verdict::Unclaimed
+            | Verdict::HandedOver { .. }
             | Verdict::Accepted { .. }
             | Verdict::Unavailable { .. } => {
                 self.run.consecutive_errors = 0;
             }
         }
+    }
+
+    /// What every ended iteration leaves behind: a checkpoint to be made, what was learnt, and
+    /// whether work is handed over.
+    fn close(&mut self, open: &OpenIteration, phase: Phase, outcome: &str, at: Timestamp) {
+        self.checkpoints.ended(Ended::of(open, phase, outcome, at));
+        self.memory.remember(open.iteration, &open.task, &open.notes.learnt);
+        let handoff = open.handoff.as_ref().filter(|_| phase == Phase::Handoff);
+        self.handoffs.pending = handoff.map(|handoff| handoff.trigger.clone());
+        let trigger = match open.error {
+            Some(_) if open.handoff.is_none() => {
+                self.handoffs.errored(&self.policy.handoff, open.exit == Some(Exit::TimedOut))
+            }
+            Some(_) | None => {
+                self.handoffs.worked();
+                None
+            }
+        };
+        self.handoffs.due = trigger.map(|trigger| (open.iteration, open.attempt, trigger));
     }
 
     /// As if it had not been started, but for its work and for what is known of the agent now.
@@ -518,6 +671,7 @@ impl Loop {
         self.agents.note_trouble(&self.policy.agents, &open.agent, iteration, trouble, message, at);
         self.run.iterations = self.run.iterations.saturating_sub(1);
         self.remember_ended(open, "agent unavailable", at);
+        self.handoffs.pending.clone_from(&open.after_handoff);
         self.set_state(&open.task, TaskState::Open, at);
     }
 
@@ -551,9 +705,12 @@ impl Loop {
     }
 
     fn complete(&mut self, task: &TaskId, attempt: Attempt, verified: bool, at: Timestamp) {
-        if let Some(open) = self.open.take() {
+        let phase_before = self.tasks.current_phase();
+        let open = self.open.take();
+        if let Some(open) = &open {
             self.agents.worked(&open.agent, open.session.as_ref());
-            self.remember_ended(&open, "completed", at);
+            self.remember_ended(open, "completed", at);
+            self.close(open, Phase::Complete, "completed", at);
         }
         self.run.completed += 1;
         self.run.consecutive_errors = 0;
@@ -565,8 +722,22 @@ impl Loop {
             entry.attempts = attempt;
             entry.forget_failures();
             entry.kept = None;
+            self.history.completed(&entry.spec, entry.spent);
+            if let Some(open) = &open {
+                entry.remember(remembered(open, "completed", String::new()));
+            }
         }
         self.set_state(task, TaskState::Done { verified }, at);
+        let counts = self.tasks.counts();
+        if self.history.first.is_none() && 4 * counts.done >= counts.total {
+            self.history.first = forecast(self);
+        }
+        if let (Some(open), Some(phase), Some(next)) = (open, phase_before, self.tasks.current_phase())
+            && self.policy.handoff.on_phase
+            && next > phase
+        {
+            self.handoffs.due = Some((open.iteration, open.attempt, Trigger::Phase { phase }));
+        }
     }
 
     fn refuse_commit(&mut self, output: &str, at: Timestamp) {
@@ -575,16 +746,14 @@ impl Loop {
         self.run.consecutive_errors = 0;
         self.count_progress(&open);
         self.remember_ended(&open, "commit refused", at);
+        self.close(&open, Phase::Testing, "commit refused", at);
         if let Some(slot) = self.tasks.slot(&open.task) {
             self.tasks.note_attempt(slot, at, true);
             let entry = &mut self.tasks.entries[slot];
             entry.attempts = open.attempt;
             entry.error_streak = None;
-            entry.remember(AttemptMemory {
-                attempt: open.attempt,
-                outcome: "commit refused".to_owned(),
-                feedback: format!("The checks passed, but a git hook refused the commit:\n{output}"),
-            });
+            let feedback = format!("The checks passed, but a git hook refused the commit:\n{output}");
+            entry.remember(remembered(&open, "commit refused", feedback));
         }
         self.set_state(&open.task, TaskState::Open, at);
         self.note_exhausted(&open.task, "commit refused");
@@ -603,9 +772,10 @@ impl Loop {
     fn interrupt(&mut self, at: Timestamp) {
         let under_way = self.open.clone().filter(|_| planted(Mutant::InterruptsTwice));
         let Some(open) = std::mem::replace(&mut self.open, under_way) else { return };
-        self.iterations = open.iteration - 1;
+        self.iterations = open.iteration.saturating_sub(1);
         self.run.iterations = self.run.iterations.saturating_sub(1);
         self.agents.worked(&open.agent, open.session.as_ref());
+        self.handoffs.pending.clone_from(&open.after_handoff);
         self.set_state(&open.task, TaskState::Open, at);
     }
 
@@ -708,13 +878,13 @@ impl Loop {
         self.set_state(task, state, at);
     }
 
-    fn close_questions_of(&mut self, task: &TaskId) {
+    pub(crate) fn close_questions_of(&mut self, task: &TaskId) {
         self.to_fail.retain(|(failing, _)| failing != task);
         self.questions.retain(|_, asked| asked.task.as_ref() != Some(task));
         self.to_ask.retain(|(of, _)| of.as_ref() != Some(task));
     }
 
-    fn set_state(&mut self, task: &TaskId, state: TaskState, at: Timestamp) {
+    pub(crate) fn set_state(&mut self, task: &TaskId, state: TaskState, at: Timestamp) {
         if let Some(slot) = self.tasks.slot(task) {
             self.tasks.set_state(slot, state, at);
             self.note_status_due(slot);
@@ -740,6 +910,31 @@ pub fn verdict_name(verdict: &Verdict) -> &'static str {
         Verdict::Unavailable { .. } => "agent unavailable",
         Verdict::Asked => "asked a question",
         Verdict::Held { .. } => "held for a person",
+        Verdict::HandedOver { .. } => "handed over",
+    }
+}
+
+/// Where the task stands after an attempt that was not accepted.
+fn phase_after(verdict: &Verdict) -> Phase {
+    match verdict {
+        Verdict::Accepted { .. } => Phase::Complete,
+        Verdict::Refuted { .. } => Phase::Testing,
+        Verdict::Unclaimed | Verdict::Errored { .. } | Verdict::Unavailable { .. } => Phase::Implementing,
+        Verdict::Asked | Verdict::Held { .. } => Phase::Reviewing,
+        Verdict::HandedOver { .. } => Phase::Handoff,
+    }
+}
+
+fn remembered(open: &OpenIteration, outcome: &str, feedback: String) -> AttemptMemory {
+    let seen = open.inspection.as_ref();
+    AttemptMemory {
+        attempt: open.attempt,
+        outcome: outcome.to_owned(),
+        feedback,
+        agent: open.agent.clone(),
+        changed: seen.map(|seen| seen.changed.clone()).unwrap_or_default(),
+        changed_total: seen.map_or(0, |seen| seen.changed_total),
+        message: head(&open.message, REMEMBERED_WORDS).to_owned(),
     }
 }
 
@@ -752,6 +947,10 @@ fn feedback(verdict: &Verdict, open: &OpenIteration) -> String {
         }
         Verdict::Errored { failure } => failure.message.clone(),
         Verdict::Unavailable { message, .. } => message.clone(),
+        Verdict::HandedOver { trigger } => match &open.notes.handoff {
+            Some(why) => format!("It stopped so that you can go on ({trigger}): {why}"),
+            None => format!("It stopped so that you can go on: {trigger}. Its last words:\n{}", open.message),
+        },
         Verdict::Asked => open.asked.iter().map(|question| format!("Asked: {}", question.summary)).collect(),
     }
 }

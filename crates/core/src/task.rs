@@ -44,6 +44,9 @@ pub struct Task {
     /// The agent that should work on it, by its name in the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// The model that agent should use for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The task's own verify command (`evaluation: {mode: "command", command: …}`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<String>,
@@ -78,6 +81,7 @@ impl Task {
             max_retries: None,
             timeout_seconds: None,
             agent: None,
+            model: None,
             verify: None,
             parent: None,
             labels: Vec::new(),

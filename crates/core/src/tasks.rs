@@ -5,14 +5,20 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use jiff::Timestamp;
 
+use crate::budget::Sum;
+use crate::forecast::Group;
 use crate::ids::{Attempt, QuestionId, TaskId};
 use crate::mutant::{Mutant, planted};
 use crate::policy::Policy;
 use crate::schedule::{Rank, ReadyQueue, fixed_score};
+use crate::signal::notes::summary;
 use crate::task::{FileStatus, Selection, Task};
 
 /// How many past attempts of a task are remembered for its next prompt.
 const REMEMBERED_ATTEMPTS: usize = 5;
+
+/// More than any score: a longer chain goes first, whatever else is said of a task.
+const CHAIN: i64 = 1 << 40;
 
 /// All tasks ever seen, with what is known of each, and the queue of those that can start.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,6 +32,10 @@ pub struct Tasks {
     unsettled: BTreeMap<u32, usize>,
     delayed: BTreeSet<(Timestamp, usize)>,
     counts: Counts,
+    /// How many tasks of each kind may still be worked on.
+    left: BTreeMap<Group, usize>,
+    /// Does what most others wait on go first?
+    pub(crate) critical: bool,
     pub(crate) selection: Selection,
 }
 
@@ -42,7 +52,7 @@ pub struct Counts {
 
 impl Counts {
     pub fn open(&self) -> usize {
-        self.total - self.done - self.failed - self.skipped - self.parked - self.running
+        self.total.saturating_sub(self.done + self.failed + self.skipped + self.parked + self.running)
     }
 }
 
@@ -61,7 +71,15 @@ pub struct TaskEntry {
     pub last_attempt: Option<i64>,
     /// Commit with the unfinished work of the last attempt.
     pub kept: Option<String>,
+    /// What its attempts have cost.
+    pub spent: Sum,
+    /// Of that, what it had cost when it was last opened.
+    pub(crate) spent_before: Sum,
+    /// How many tasks, one after the other, wait on it.
+    chain: u32,
     pub last_digest: Option<String>,
+    /// The newest checkpoint of one of its iterations, by its hash.
+    pub checkpoint: Option<String>,
     /// What was flagged and a person approved: that, and nothing else that may be flagged later.
     pub approved: BTreeSet<String>,
     position: u32,
@@ -75,7 +93,27 @@ pub struct TaskEntry {
 pub struct AttemptMemory {
     pub attempt: Attempt,
     pub outcome: String,
+    /// Why: the failed check, the error, what was flagged.
     pub feedback: String,
+    pub agent: String,
+    /// What was tried: the paths it changed, the first of them, and its own words.
+    pub changed: Vec<String>,
+    pub changed_total: u32,
+    /// The beginning of its message, read only when somebody asks what it tried.
+    pub message: String,
+}
+
+impl AttemptMemory {
+    /// What was tried, in a line.
+    pub fn tried(&self) -> String {
+        let mut text = summary(&self.message);
+        if self.changed_total > 0 {
+            let more = if self.changed.len() < self.changed_total as usize { ", …" } else { "" };
+            let space = if text.is_empty() { "" } else { " " };
+            text.push_str(&format!("{space}Changed: {}{more}", self.changed.join(", ")));
+        }
+        text
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,8 +163,18 @@ impl Tasks {
         slots.into_iter().map(|slot| &self.entries[slot])
     }
 
+    /// The tasks that could start, phase by phase and roughly in their order.
+    pub fn ready(&self) -> impl Iterator<Item = &TaskEntry> {
+        self.ready.slots().map(|slot| &self.entries[slot])
+    }
+
     pub fn counts(&self) -> Counts {
         self.counts
+    }
+
+    /// How many tasks of each kind may still be worked on.
+    pub fn left(&self) -> &BTreeMap<Group, usize> {
+        &self.left
     }
 
     /// The task to work on next, if one can start now. Where file order decides, the first one is
@@ -232,6 +280,7 @@ impl Tasks {
         self.ready = ReadyQueue::default();
         self.unsettled.clear();
         self.delayed.clear();
+        self.left.clear();
         self.counts = Counts::default();
         for slot in 0..self.entries.len() {
             let dependencies: Vec<usize> =
@@ -245,6 +294,9 @@ impl Tasks {
                 dependencies.iter().filter(|&&dependency| !self.entries[dependency].is_done()).count();
             self.entries[slot].unmet = unmet;
             self.entries[slot].rank = None;
+        }
+        if self.critical {
+            self.measure_chains();
         }
         for slot in 0..self.entries.len() {
             if !self.entries[slot].removed {
@@ -326,7 +378,29 @@ impl Tasks {
                 (fixed, entry.last_attempt.or(entry.spec.last_attempt_at))
             }
         };
+        let urgent = if self.critical { i64::from(entry.chain) * CHAIN } else { 0 };
+        let fixed = fixed.saturating_add(urgent);
         Rank { phase: entry.spec.phase, fixed, last_attempt, position: entry.position }
+    }
+
+    /// How long the longest row of unfinished tasks is that waits on each, from its end backwards.
+    fn measure_chains(&mut self) {
+        let mut open: Vec<usize> = self.dependents.iter().map(Vec::len).collect();
+        let mut ends: Vec<usize> = (0..open.len()).filter(|&slot| open[slot] == 0).collect();
+        self.entries.iter_mut().for_each(|entry| entry.chain = 0);
+        while let Some(slot) = ends.pop() {
+            let entry = &self.entries[slot];
+            let length = if entry.is_done() { entry.chain } else { entry.chain + 1 };
+            let dependencies: Vec<usize> =
+                entry.spec.depends_on.iter().filter_map(|id| self.slot(id)).collect();
+            for dependency in dependencies {
+                self.entries[dependency].chain = self.entries[dependency].chain.max(length);
+                open[dependency] = open[dependency].saturating_sub(1);
+                if open[dependency] == 0 {
+                    ends.push(dependency);
+                }
+            }
+        }
     }
 
     fn count(&mut self, slot: usize, by: isize) {
@@ -349,6 +423,14 @@ impl Tasks {
             }
             TaskState::Failed { .. } => add(&mut counts.failed),
             TaskState::Skipped => add(&mut counts.skipped),
+        }
+        if matches!(entry.state, TaskState::Open | TaskState::Running | TaskState::Parked(_)) {
+            let group = Group::of(&entry.spec);
+            let left = self.left.entry(group.clone()).or_default();
+            *left = left.saturating_add_signed(by);
+            if *left == 0 {
+                self.left.remove(&group);
+            }
         }
         if !matches!(entry.state, TaskState::Done { .. } | TaskState::Skipped) {
             let left = self.unsettled.entry(entry.spec.phase).or_default();
@@ -373,7 +455,11 @@ impl TaskEntry {
             not_before: None,
             last_attempt: None,
             kept: None,
+            spent: Sum::default(),
+            spent_before: Sum::default(),
+            chain: 0,
             last_digest: None,
+            checkpoint: None,
             approved: BTreeSet::new(),
             position,
             unmet: 0,
@@ -422,6 +508,7 @@ impl TaskEntry {
 
     pub(crate) fn forget_failures(&mut self) {
         self.failures = 0;
+        self.spent_before = self.spent;
         self.error_streak = None;
     }
 }

@@ -41,10 +41,16 @@ pub fn judge(state: &Loop, open: &OpenIteration) -> Verdict {
     if planted(Mutant::AcceptsErrors) && open.error.is_some() {
         return Verdict::Accepted { verified: false };
     }
+    let finished = open.error.is_none() && (open.claim.is_some() || !open.asked.is_empty());
+    if let Some(failure) = &open.error
+        && let Some(trouble) = open.trouble.as_ref().filter(|trouble| trouble.makes_unavailable())
+    {
+        return Verdict::Unavailable { trouble: trouble.clone(), message: failure.message.clone() };
+    }
+    if let Some(handoff) = open.handoff.as_ref().filter(|_| !finished) {
+        return Verdict::HandedOver { trigger: handoff.trigger.clone() };
+    }
     if let Some(failure) = &open.error {
-        if let Some(trouble) = open.trouble.as_ref().filter(|trouble| trouble.makes_unavailable()) {
-            return Verdict::Unavailable { trouble: trouble.clone(), message: failure.message.clone() };
-        }
         return Verdict::Errored { failure: failure.clone() };
     }
     if !open.asked.is_empty() {

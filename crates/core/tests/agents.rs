@@ -58,6 +58,7 @@ fn fails_with(world: &mut World, trouble: Trouble) {
         questions: Vec::new(),
         error: Some(Failure { message: text.clone(), signature: text }),
         flags: Vec::new(),
+        notes: Box::default(),
         ended_processes: 0,
     });
 }

@@ -18,11 +18,25 @@ fn task() -> Task {
 }
 
 fn parts<'a>(instructions: &'a str, task: &'a Task) -> PromptParts<'a> {
-    PromptParts { instructions, task, attempt: 1, attempts: &[], guidance: &[], checks: &[] }
+    PromptParts {
+        instructions,
+        task,
+        attempt: 1,
+        attempts: &[],
+        guidance: &[],
+        checks: &[],
+        continuation: "",
+        learnt: &[],
+    }
 }
 
 fn past(attempt: u32, feedback: &str) -> PastAttempt {
-    PastAttempt { attempt, outcome: format!("verify failed ({attempt})"), feedback: feedback.to_owned() }
+    PastAttempt {
+        attempt,
+        outcome: format!("verify failed ({attempt})"),
+        feedback: feedback.to_owned(),
+        tried: String::new(),
+    }
 }
 
 fn claims(task: &Task, prompt: &str, message: &str) -> bool {
@@ -42,6 +56,8 @@ fn everything_about_the_task_is_there_in_order() {
         attempts: &attempts,
         guidance: &guidance,
         checks: &checks,
+        continuation: "",
+        learnt: &[],
     });
     let mut from = 0;
     for expected in [
@@ -70,7 +86,8 @@ fn everything_about_the_task_is_there_in_order() {
 
 #[test]
 fn our_own_words_are_few() {
-    let attempts = [PastAttempt { attempt: 1, outcome: String::new(), feedback: String::new() }];
+    let attempts =
+        [PastAttempt { attempt: 1, outcome: String::new(), feedback: String::new(), tried: String::new() }];
     let [empty, check] = [String::new(), "x".to_owned()];
     let mut task = Task::new("", "");
     task.notes = Some("x".into());
@@ -82,6 +99,8 @@ fn our_own_words_are_few() {
         attempts: &attempts,
         guidance: &[empty],
         checks: &[check],
+        continuation: "",
+        learnt: &[],
     });
     assert!(prompt.len() <= 1024, "{} bytes:\n{prompt}", prompt.len());
     assert!(DEFAULT_INSTRUCTIONS.len() <= 1536, "{}", DEFAULT_INSTRUCTIONS.len());

@@ -138,6 +138,7 @@ impl Engine<'_> {
             } => {
                 self.give_up_agent(trouble.clone());
             }
+            AgentEvent::Context { used, window } => self.heed_context(*used, *window),
             AgentEvent::Retrying { .. }
             | AgentEvent::Output(_)
             | AgentEvent::ToolCall { .. }

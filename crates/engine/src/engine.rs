@@ -13,7 +13,8 @@ use uuid::Uuid;
 use wiggum_agents::{AgentEvent, Finished};
 use wiggum_core::decide::{Action, Plan, StopWhy, Waiting, decide};
 use wiggum_core::event::{EndReason, Envelope, Event, Exit, Request, Trouble};
-use wiggum_core::ids::{Attempt, Iteration, LoopId, TaskId};
+use wiggum_core::handoff::Trigger;
+use wiggum_core::ids::{Attempt, Epoch, Iteration, LoopId, TaskId};
 use wiggum_core::mutant::{Mutant, planted};
 use wiggum_core::policy::Policy;
 use wiggum_core::redact::Secrets;
@@ -21,7 +22,7 @@ use wiggum_core::state::{Loop, Stage};
 use wiggum_core::stream::Stream;
 use wiggum_store::{Identity, Store};
 use wiggum_workspace::crash;
-use wiggum_workspace::git::{Git, Guardian};
+use wiggum_workspace::git::{Git, Guardian, Known};
 use wiggum_workspace::paths::ProcessLock;
 use wiggum_workspace::process::{Ended, Grace, Stop};
 
@@ -31,7 +32,9 @@ use crate::clock::Clock;
 use crate::error::EngineError;
 use crate::host::{Host, Machine, Program};
 use crate::journal::Journal;
+use crate::money::Purse;
 use crate::nudge::Nudges;
+use crate::report::Report;
 use crate::requests;
 use crate::sandbox::Sandbox;
 use crate::state_dir::StateDir;
@@ -66,6 +69,8 @@ pub struct Settings {
     /// What agents are kept in.
     pub sandbox: Sandbox,
     pub tap: Option<Arc<dyn Tap>>,
+    /// Where this machine's loops are entered.
+    pub registry: Option<PathBuf>,
     /// This very program.
     pub wiggum: PathBuf,
     pub grace: Grace,
@@ -76,6 +81,8 @@ pub struct Settings {
 pub trait Observer {
     /// Something happened, and is durable.
     fn event(&mut self, envelope: &Envelope, state: &Loop);
+    /// These were all for now.
+    fn shown(&mut self) {}
     fn agent(&mut self, event: &AgentEvent);
     fn check_output(&mut self, text: &str);
     /// The loop has nothing to do until this is over.
@@ -154,6 +161,9 @@ pub struct Engine<'a> {
     /// What must not be stored or shown.
     pub(crate) secrets: Secrets,
     pub(crate) guardian: Option<Guardian>,
+    pub(crate) purse: Purse,
+    /// What git need not be asked again.
+    pub(crate) known: Known,
     /// Something waits in the store; set from the watcher's thread, so that no wake-up is lost
     /// while the channel is full.
     woken: Arc<AtomicBool>,
@@ -260,6 +270,8 @@ impl<'a> Engine<'a> {
             watched,
             secrets,
             guardian: None,
+            purse: Purse::of(&settings),
+            known: Known::default(),
             woken: Arc::new(AtomicBool::new(true)),
             _workspace: workspace,
             skip_after_stop: None,
@@ -294,6 +306,8 @@ impl<'a> Engine<'a> {
         } else if self.status.stale {
             self.write_status_file();
         }
+        // Every call is settled already: that the loop has ended is only good to know.
+        drop(self.enter_registry(false));
         crash::point("run over");
         let epoch = self.journal.epoch();
         let released = self.journal.store.release(self.journal.id, epoch);
@@ -312,7 +326,9 @@ impl<'a> Engine<'a> {
             });
         }
         self.look_at_repository()?;
+        self.enter_registry(true)?;
         let ended = self.sweep()?;
+        self.complete_restore()?;
         self.start_run()?;
         self.recover(ended)?;
         self.read_backlog()?;
@@ -397,6 +413,7 @@ impl<'a> Engine<'a> {
             Action::ResetWorkspace => self.reset_workspace()?,
             Action::WriteStatus { task, status } => self.write_status(task, *status)?,
             Action::PutBackUserChanges { commit } => self.put_back_user_changes(commit)?,
+            Action::Checkpoint => self.checkpoint(""),
         }
         Ok(true)
     }
@@ -551,6 +568,8 @@ impl<'a> Engine<'a> {
                 self.stop_agent(StopWhy::Asked)?;
             }
             requests::Translated::Nudge(text) => self.nudge(text, by),
+            requests::Translated::Checkpoint => self.checkpoint(by),
+            requests::Translated::Handoff => self.start_handoff(Trigger::Requested { by: by.to_owned() }),
         }
         Ok(())
     }
@@ -626,6 +645,9 @@ impl<'a> Engine<'a> {
         for envelope in envelopes {
             self.observer.event(envelope, &self.journal.state);
         }
+        if !envelopes.is_empty() {
+            self.observer.shown();
+        }
         self.status.stale |= !envelopes.is_empty();
     }
 
@@ -646,11 +668,15 @@ impl<'a> Engine<'a> {
         self.status = StatusFile { stale: false, written: Some(self.clock.elapsed()) };
     }
 
+    /// As `status.json`, a courtesy: `wiggum report` makes it again from the journal.
     fn write_report(&self) {
-        let report = status::report(&self.journal.state, self.clock.now());
+        let Ok(report) = Report::read(&self.journal.store, self.journal.id, self.clock.now()) else { return };
+        let dir = self.dir.loop_dir(self.journal.id);
         if let Ok(text) = serde_json::to_string_pretty(&report) {
-            drop(status::write(&self.dir.loop_dir(self.journal.id), "report.json", &text));
+            drop(status::write(&dir, "report.json", &text));
         }
+        drop(status::write(&dir, "report.md", &report.markdown()));
+        drop(status::write(&dir, "report.html", &report.html()));
     }
 
     fn end_processes(&mut self) {
@@ -693,7 +719,11 @@ fn refuse_unsupported(file: &BacklogFile) -> Result<(), EngineError> {
     Err(EngineError::Unsupported { problems: problems.iter().map(ToString::to_string).collect() })
 }
 
-fn take_over(host: &dyn Host, store: &mut Store, settings: &Settings) -> Result<(LoopId, u64), EngineError> {
+fn take_over(
+    host: &dyn Host,
+    store: &mut Store,
+    settings: &Settings,
+) -> Result<(LoopId, Epoch), EngineError> {
     let identity = Identity {
         repository: settings.workspace.display().to_string(),
         backlog: settings.backlog_name.clone(),
@@ -704,8 +734,13 @@ fn take_over(host: &dyn Host, store: &mut Store, settings: &Settings) -> Result<
         Some(record) => record,
         None => store.create_loop(&identity, LoopId(Uuid::now_v7()), now)?,
     };
-    let epoch = store.acquire(record.id, &host.identity(), &|other| host.is_alive(other), now)?;
+    let epoch = acquire(host, store, record.id)?;
     Ok((record.id, epoch))
+}
+
+/// Takes the lease of a loop that no living engine holds.
+pub(crate) fn acquire(host: &dyn Host, store: &mut Store, id: LoopId) -> Result<Epoch, EngineError> {
+    Ok(store.acquire(id, &host.identity(), &|other| host.is_alive(other), host.wall())?)
 }
 
 /// Two loops may share a repository, but not a work tree at the same time.

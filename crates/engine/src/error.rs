@@ -4,10 +4,12 @@ use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
+use uuid::Uuid;
 use wiggum_store::StoreError;
 use wiggum_workspace::git::GitError;
 
 use crate::backlog_file::BacklogError;
+use crate::checkpoints::Damage;
 
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -31,6 +33,18 @@ pub enum EngineError {
     Write { path: PathBuf, source: io::Error },
     #[error("the protected path {pattern:?} is not a valid glob")]
     Glob { pattern: String, source: globset::Error },
+    #[error("no checkpoint {id}")]
+    NoCheckpoint { id: Uuid },
+    #[error("the checkpoint {id} cannot be used")]
+    DamagedCheckpoint { id: Uuid, source: Box<Damage> },
+    #[error("the checkpoint {id} is from before the first commit")]
+    BeforeCommits { id: Uuid },
+    #[error("the commit {commit} of the checkpoint {id} is not in this repository any more")]
+    CommitGone { id: Uuid, commit: String },
+    #[error("the checkpoint is of {wanted}, but the work tree is on {found}")]
+    OtherBranch { wanted: String, found: String },
+    #[error("the work tree has uncommitted changes: {}", list(paths))]
+    Uncommitted { paths: Vec<String> },
 }
 
 /// An error with all its causes in one line.

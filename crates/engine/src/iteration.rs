@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use wiggum_agents::{Assignment, CommandText, Finished, Problem, Session, StreamParser};
 use wiggum_core::decide::StopWhy;
 use wiggum_core::event::{
-    AgentFacts, Claim, ClaimSource, Event, Evidence, Exit, Failure, Flag, FlagKind, Trouble,
+    AgentFacts, Claim, ClaimSource, Event, Evidence, Exit, Failure, Flag, FlagKind, Trouble, Usage,
 };
 use wiggum_core::ids::{Attempt, Iteration, TaskId};
 use wiggum_core::policy::Millis;
@@ -19,6 +19,7 @@ use wiggum_core::redact::Redactor;
 use wiggum_core::signal::claim::{ClaimReader, DEFAULT_PROMISES};
 use wiggum_core::signal::error::{failure_from, failure_of};
 use wiggum_core::signal::escalation::read_escalations;
+use wiggum_core::signal::notes::read_notes;
 use wiggum_core::stream::Stream;
 use wiggum_core::task::FileStatus;
 use wiggum_core::verdict::{Check, checks_for};
@@ -34,6 +35,9 @@ use crate::error::{EngineError, chain};
 use crate::nudge::{self, Nudges};
 use crate::status;
 
+/// How much of what other tasks taught goes into a prompt.
+const MAX_LEARNT: usize = 2 * 1024;
+
 impl Engine<'_> {
     /// Records the intention, brings the workspace to where the attempt starts, starts the agent.
     pub(crate) fn start_iteration(
@@ -44,7 +48,9 @@ impl Engine<'_> {
         agent: &str,
         carried: Option<&str>,
     ) -> Result<(), EngineError> {
-        let prompt = self.build_prompt(task, attempt)?;
+        if !self.set_money_aside()? {
+            return Ok(());
+        }
         let (base, branch) = match &self.git {
             Some(git) => {
                 let head = git.head()?;
@@ -53,8 +59,9 @@ impl Engine<'_> {
             None => (None, None),
         };
         let carried = self.carry_over(task, carried, base.as_deref())?;
+        let prompt = self.build_prompt(task, attempt, carried.is_some())?;
         let session = self.choose_session(agent);
-        let prompt_blob = self.journal.keep(&prompt);
+        let prompt_blob = self.journal.keep_whole(&prompt);
         self.record(Event::IterationStarted {
             iteration,
             task: task.clone(),
@@ -90,12 +97,19 @@ impl Engine<'_> {
         Ok(())
     }
 
-    fn build_prompt(&mut self, task: &TaskId, attempt: Attempt) -> Result<String, EngineError> {
+    fn build_prompt(
+        &mut self,
+        task: &TaskId,
+        attempt: Attempt,
+        carried: bool,
+    ) -> Result<String, EngineError> {
         let instructions = match &self.settings.prompt {
             Some(path) => fs::read_to_string(path)
                 .map_err(|source| EngineError::Prompt { path: path.clone(), source })?,
             None => prompt::DEFAULT_INSTRUCTIONS.to_owned(),
         };
+        let continuation = self.continuation(task, carried);
+        let learnt = self.journal.state.memory.newest(MAX_LEARNT);
         let Some(entry) = self.journal.state.task(task) else { return Ok(instructions) };
         let attempts: Vec<PastAttempt> = entry
             .history
@@ -104,6 +118,7 @@ impl Engine<'_> {
                 attempt: memory.attempt,
                 outcome: memory.outcome.clone(),
                 feedback: memory.feedback.clone(),
+                tried: memory.tried(),
             })
             .collect();
         let checks: Vec<String> = checks_for(&self.journal.state.policy, &entry.spec)
@@ -117,6 +132,8 @@ impl Engine<'_> {
             attempts: &attempts,
             guidance: &entry.guidance,
             checks: &checks,
+            continuation: &continuation,
+            learnt: &learnt,
         }))
     }
 
@@ -133,11 +150,13 @@ impl Engine<'_> {
         let prompt_file = self.dir.prompt_file(id);
         status::rewrite(&self.dir.loop_dir(id), "prompt.md", prompt)?;
         let agent = self.settings.agent(agent).ok_or_else(|| LaunchProblem::Unknown(agent.to_owned()))?;
+        let model = self.journal.state.task(task).and_then(|entry| entry.spec.model.clone());
         let assignment = Assignment {
             prompt,
             prompt_file: &prompt_file,
             wiggum: &self.settings.wiggum,
             session: session.map_or(Session::Fresh, ChosenSession::session),
+            model: model.as_deref(),
         };
         let invocation = agent.driver.invocation(&assignment);
         let mut launch = Launch::new(command_line(invocation.command)?, &self.settings.workspace);
@@ -145,6 +164,7 @@ impl Engine<'_> {
         launch.env = self.environment(iteration, task, attempt);
         let added = invocation.env.iter().chain(&agent.env);
         launch.env.extend(added.map(|(name, value)| (name.into(), value.into())));
+        launch.env.extend(model.clone().map(|model| ("WIGGUM_MODEL".into(), model.into())));
         launch.env.push((nudge::VARIABLE.into(), self.dir.nudges(id).into()));
         launch.env_remove = agent.withheld().into_iter().map(Into::into).collect();
         launch.marker = Some(("WIGGUM_LOOP_ID".to_owned(), id.to_string()));
@@ -204,17 +224,25 @@ impl Engine<'_> {
             Some(trouble) => agent::given_up(finished, trouble),
             None => finished.clone(),
         };
+        let usage = self.usage_of(finished);
+        self.settle(usage)?;
         crash::point("agent ended");
         if !self.agent_stage() {
             return Ok(());
         }
         let flags = self.restore_state()?;
         match stopping {
-            Some(StopWhy::Asked) => self.interrupt_agent("stopped", ended.ended_processes),
+            Some(StopWhy::Asked) => {
+                self.charge_interrupted(usage, finished);
+                self.interrupt_agent("stopped", ended.ended_processes)
+            }
             Some(StopWhy::RunDuration) => {
+                self.charge_interrupted(usage, finished);
                 self.interrupt_agent("the run's time was up", ended.ended_processes)
             }
-            Some(StopWhy::AgentTimeout) | None => self.judge_agent(ended, finished, &prompt, flags),
+            Some(StopWhy::AgentTimeout | StopWhy::Handoff) | None => {
+                self.judge_agent(ended, finished, usage, &prompt, flags)
+            }
         }
     }
 
@@ -227,11 +255,21 @@ impl Engine<'_> {
         self.interrupt_iteration(reason, ended_processes)
     }
 
+    /// What an agent used until it was stopped is spent, though its iteration does not count.
+    fn charge_interrupted(&mut self, usage: Option<Usage>, finished: &Finished) {
+        let open = self.journal.state.open.as_ref().map(|open| (open.iteration, open.attempt));
+        if let (Some(usage), Some((iteration, attempt))) = (usage, open) {
+            let model = finished.facts.model.clone();
+            self.record(Event::Charged { iteration, attempt, usage, model });
+        }
+    }
+
     /// Records the agent's end with what its final message means.
     fn judge_agent(
         &mut self,
         ended: Ended,
         finished: &Finished,
+        usage: Option<Usage>,
         prompt: &str,
         mut flags: Vec<Flag>,
     ) -> Result<(), EngineError> {
@@ -246,6 +284,11 @@ impl Engine<'_> {
         let failed = finished.problem.is_some() || ended.exit == Exit::TimedOut;
         let error = (failed && questions.is_empty())
             .then(|| describe_failure(ended.exit, finished, ended.duration.into()));
+        if matches!(ended.exit, Exit::Code { .. }) {
+            self.warn_of_unpriced(usage, finished.facts.model.as_deref());
+        }
+        let notes = read_notes(&finished.message);
+        self.note_handoff(&notes);
         let message = self.journal.keep(&finished.message);
         self.record(Event::AgentEnded {
             iteration,
@@ -253,7 +296,7 @@ impl Engine<'_> {
             exit: ended.exit,
             message,
             duration: ended.duration.into(),
-            usage: finished.usage,
+            usage,
             facts: Box::new(AgentFacts {
                 trouble: finished.problem.as_ref().map(|problem| problem.trouble.clone()),
                 ..finished.facts.clone()
@@ -262,6 +305,7 @@ impl Engine<'_> {
             questions,
             error,
             flags,
+            notes: Box::new(notes),
             ended_processes: ended.ended_processes,
         });
         Ok(())

@@ -5,7 +5,6 @@
 //! never ahead of what was recorded.
 
 use jiff::Timestamp;
-use sha2::{Digest, Sha256};
 use uuid::Uuid;
 use wiggum_core::event::{BlobRef, EVENT_VERSION, Envelope, Event, MAX_EXCERPT};
 use wiggum_core::ids::{Epoch, LoopId};
@@ -14,6 +13,7 @@ use wiggum_core::state::Loop;
 use wiggum_store::{Append, Blob, RequestId, Store, StoreError};
 use wiggum_workspace::crash;
 
+use crate::checkpoints::hash;
 use crate::status;
 
 pub(crate) struct Journal {
@@ -52,10 +52,22 @@ impl Journal {
         if text.is_empty() {
             return BlobRef::default();
         }
-        let sha256: String =
-            Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        let sha256 = hash(text);
         self.blobs.push((sha256.clone(), text.to_owned()));
         BlobRef { sha256, bytes: text.len() as u64, excerpt }
+    }
+
+    /// A stored text, also one that is not durable yet.
+    pub(crate) fn text(&self, sha256: &str) -> Result<Option<String>, StoreError> {
+        match self.blobs.iter().find(|(hash, _)| hash == sha256) {
+            Some((_, text)) => Ok(Some(text.clone())),
+            None => self.store.blob(sha256),
+        }
+    }
+
+    /// As [`Journal::keep`], for what nobody wants to see at a glance.
+    pub(crate) fn keep_whole(&mut self, text: &str) -> BlobRef {
+        BlobRef { excerpt: String::new(), ..self.keep(text) }
     }
 
     /// A request was turned into events (or refused); it is gone with the next flush.

@@ -78,7 +78,14 @@ impl Engine<'_> {
         synced?;
         crash::point("committed");
         match outcome {
-            CommitOutcome::Committed(commit) => self.accept_commit(&open, commit, verified),
+            CommitOutcome::Committed(commit) => {
+                if git.hooks_present()? {
+                    self.known.forget_head();
+                } else {
+                    self.known.committed(git, &commit);
+                }
+                self.accept_commit(&open, commit, verified)
+            }
             CommitOutcome::Refused(output) => {
                 let output = self.journal.keep(&output);
                 self.record(Event::CommitRefused { iteration, attempt, output });

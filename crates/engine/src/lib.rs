@@ -7,16 +7,21 @@
 mod agent;
 pub mod backlog_file;
 mod check_files;
+pub mod checkpoints;
 pub mod clock;
 mod engine;
 pub mod error;
+mod handoff;
 pub mod host;
 mod iteration;
 mod journal;
 mod land;
+mod money;
 pub mod nudge;
 mod recover;
+pub mod report;
 mod requests;
+mod restore;
 mod sandbox;
 pub mod state_dir;
 pub mod status;
@@ -29,4 +34,5 @@ pub use engine::{Engine, Input, Observer, Outcome, Remote, Settings, Tap, read_s
 pub use error::EngineError;
 pub use host::{Host, Machine, Program};
 pub use iteration::command_line;
+pub use restore::{Changes, Restored};
 pub use sandbox::Sandbox;

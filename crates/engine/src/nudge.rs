@@ -12,6 +12,9 @@ use crate::engine::Engine;
 /// Tells an agent's hook where to look.
 pub const VARIABLE: &str = "WIGGUM_NUDGES";
 
+/// Who speaks where no person does.
+pub(crate) const OURS: &str = "wiggum";
+
 /// The nudges that wait for one agent.
 #[derive(Clone, Debug)]
 pub(crate) struct Nudges {
@@ -28,9 +31,11 @@ struct Nudge {
 }
 
 impl Nudges {
-    /// What an engine that was killed left there is for the next agent: nobody's words are lost.
+    /// What an engine that was killed left there is for the next agent: nobody's words are lost. Its own
+    /// were for the agent of that time.
     pub(crate) fn open(prefix: PathBuf) -> Self {
-        let left = lying(&prefix);
+        let (ours, left): (Vec<_>, Vec<_>) = lying(&prefix).into_iter().partition(|(_, path)| is_ours(path));
+        ours.iter().for_each(|(_, path)| drop(fs::remove_file(path)));
         let last = left.last().map_or(0, |(number, _)| *number);
         let by = "somebody, before a restart".to_owned();
         let adopt = |(_, path): (u32, PathBuf)| {
@@ -42,7 +47,10 @@ impl Nudges {
 
     fn put(&mut self, text: String, by: &str) -> io::Result<()> {
         self.last += 1;
-        let path = numbered(&self.prefix, self.last);
+        let mut path = numbered(&self.prefix, self.last);
+        if by == OURS {
+            path.as_mut_os_string().push(OURS_END);
+        }
         // Whole or not at all: the hook may look at any moment.
         let half = path.with_extension("half");
         fs::write(&half, &text)?;
@@ -63,6 +71,13 @@ impl Nudges {
     }
 }
 
+/// How the name of a nudge ends that no person gave.
+const OURS_END: &str = ".own";
+
+fn is_ours(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().ends_with(OURS_END.as_bytes())
+}
+
 fn numbered(prefix: &Path, number: u32) -> PathBuf {
     let mut path = prefix.as_os_str().to_owned();
     path.push(format!("-{number}"));
@@ -75,7 +90,9 @@ fn lying(prefix: &Path) -> Vec<(u32, PathBuf)> {
     let start = format!("{}-", start.to_string_lossy());
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let number = |entry: fs::DirEntry| {
-        let number = entry.file_name().to_str()?.strip_prefix(&start)?.parse().ok()?;
+        let name = entry.file_name();
+        let rest = name.to_str()?.strip_prefix(&start)?;
+        let number = rest.strip_suffix(OURS_END).unwrap_or(rest).parse().ok()?;
         Some((number, entry.path()))
     };
     let mut found: Vec<(u32, PathBuf)> = entries.filter_map(number).collect();
@@ -94,6 +111,13 @@ pub fn take(prefix: &Path) -> Vec<String> {
 
 impl Engine<'_> {
     pub(crate) fn nudge(&mut self, text: String, by: &str) {
+        if !self.say(text.clone(), by) {
+            self.record_nudge(text, by.to_owned(), false);
+        }
+    }
+
+    /// Puts words where the agent at work finds them; false if it cannot be spoken to.
+    pub(crate) fn say(&mut self, text: String, by: &str) -> bool {
         let able = self
             .journal
             .state
@@ -101,12 +125,9 @@ impl Engine<'_> {
             .as_ref()
             .and_then(|open| self.settings.agent(&open.agent))
             .is_some_and(|agent| agent.driver.abilities().nudge);
-        let put = match self.agent.as_mut().filter(|_| able) {
-            Some(agent) => agent.nudges.put(text.clone(), by).is_ok(),
+        match self.agent.as_mut().filter(|_| able) {
+            Some(agent) => agent.nudges.put(text, by).is_ok(),
             None => false,
-        };
-        if !put {
-            self.record_nudge(text, by.to_owned(), false);
         }
     }
 
@@ -122,7 +143,8 @@ impl Engine<'_> {
     pub(crate) fn close_nudges(&mut self) {
         self.note_delivered();
         let left = self.agent.as_mut().map(|agent| agent.nudges.withdraw()).unwrap_or_default();
-        for nudge in left {
+        // What the loop itself had to say was about that agent, not about the task.
+        for nudge in left.into_iter().filter(|nudge| nudge.by != OURS) {
             self.record_nudge(nudge.text, nudge.by, false);
         }
     }
@@ -166,5 +188,17 @@ mod tests {
         nudges.put("and the door".to_owned(), "me").unwrap();
         assert_eq!(take(&prefix), ["mind the gap", "and the door"]);
         assert_eq!(nudges.taken().len(), 2);
+    }
+
+    #[test]
+    fn what_a_killed_engine_itself_had_to_say_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let prefix = dir.path().join("loop.nudge");
+        let mut nudges = Nudges::open(prefix.clone());
+        nudges.put("wrap up".to_owned(), OURS).unwrap();
+        assert_eq!(take(&prefix), ["wrap up"]);
+        nudges.put("wrap up again".to_owned(), OURS).unwrap();
+        Nudges::open(prefix.clone());
+        assert_eq!(take(&prefix), Vec::<String>::new());
     }
 }

@@ -92,7 +92,7 @@ impl Engine<'_> {
         self.keep_found(&left.join(", "))
     }
 
-    fn keep_found(&mut self, what: &str) -> Result<(), EngineError> {
+    pub(crate) fn keep_found(&mut self, what: &str) -> Result<(), EngineError> {
         let Some(git) = &self.git else { return Ok(()) };
         let reference = format!("refs/wiggum/{}/found/{}", self.short_id(), self.journal.state.seq);
         git.keep_work(&reference, "Found in the tree when the loop went on")?;

@@ -12,15 +12,20 @@ pub(crate) enum Translated {
     SkipRunning(TaskId),
     /// Words for the agent at work.
     Nudge(String),
+    Checkpoint,
+    /// The agent at work should wrap up.
+    Handoff,
 }
 
 /// Does a request mean the engine that runs now, rather than the loop?
 pub(crate) fn is_about_the_engine(request: &Request) -> bool {
     match request {
-        Request::Pause | Request::Resume | Request::Stop | Request::Nudge { .. } => true,
-        Request::Skip { .. } | Request::Retry { .. } | Request::Answer { .. } | Request::SetStatus { .. } => {
-            false
-        }
+        Request::Pause | Request::Resume | Request::Stop | Request::Nudge { .. } | Request::Handoff => true,
+        Request::Checkpoint
+        | Request::Skip { .. }
+        | Request::Retry { .. }
+        | Request::Answer { .. }
+        | Request::SetStatus { .. } => false,
     }
 }
 
@@ -36,6 +41,12 @@ pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated
         Request::Resume if state.paused => one(Event::Resumed { by }),
         Request::Resume => Translated::Events(Vec::new()),
         Request::Stop => one(Event::StopRequested { by }),
+        Request::Checkpoint => Translated::Checkpoint,
+        Request::Handoff => match &state.open {
+            Some(open) if open.handoff.is_some() => Translated::Events(Vec::new()),
+            Some(open) if open.stage == Stage::Agent => Translated::Handoff,
+            Some(_) | None => notice(None, "no handoff: no agent is at work".to_owned()),
+        },
         Request::Nudge { text } => match &state.open {
             Some(open) if open.stage == Stage::Agent || planted(Mutant::NudgesNobody) => {
                 Translated::Nudge(text.clone())

@@ -5,10 +5,9 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use wiggum_core::decide::{decide, why};
+use wiggum_core::decide::decide;
 use wiggum_core::event::EndReason;
 use wiggum_core::state::Loop;
-use wiggum_core::tasks::TaskState;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Status {
@@ -16,7 +15,7 @@ pub struct Status {
     pub name: String,
     pub repository: String,
     pub backlog: String,
-    /// running, paused, completed, failed or terminated.
+    /// initializing, running, paused, handoff, completed, failed or terminated.
     pub state: String,
     pub run: u32,
     pub agent: String,
@@ -28,6 +27,12 @@ pub struct Status {
     /// What the loop waits for, in words.
     pub waiting: Option<String>,
     pub questions: Vec<QuestionStatus>,
+    /// The newest checkpoint.
+    #[serde(default)]
+    pub last_checkpoint_id: Option<String>,
+    /// Why work is being handed over, in words.
+    #[serde(default)]
+    pub handoff: Option<String>,
     /// The last iterations, oldest first.
     pub iterations: Vec<IterationStatus>,
     pub total_input_tokens: u64,
@@ -89,26 +94,6 @@ pub struct IterationStatus {
     pub cost: f64,
 }
 
-/// The final account of a run, tasks and all.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Report {
-    #[serde(flatten)]
-    pub status: Status,
-    pub exit_code: Option<u8>,
-    pub tasks: Vec<TaskReport>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct TaskReport {
-    pub id: String,
-    pub title: String,
-    pub state: String,
-    pub verified: bool,
-    pub attempts: u32,
-    /// Why it is where it is.
-    pub why: String,
-}
-
 /// The status as it is stored beside the journal.
 pub fn projection(state: &Loop, now: Timestamp) -> String {
     serde_json::to_string(&status(state, now)).unwrap_or_default()
@@ -140,6 +125,8 @@ pub fn status(state: &Loop, now: Timestamp) -> Status {
         max_iterations: state.policy.limits.iterations,
         waiting: decide(state, now).waiting.map(|waiting| waiting.to_string()),
         questions: questions(state),
+        last_checkpoint_id: state.checkpoints.last.as_ref().map(|last| last.id.to_string()),
+        handoff: handoff(state),
         iterations: iterations(state),
         total_input_tokens: state.usage.input_tokens,
         total_output_tokens: state.usage.output_tokens,
@@ -153,28 +140,12 @@ pub fn status(state: &Loop, now: Timestamp) -> Status {
     }
 }
 
-pub fn report(state: &Loop, now: Timestamp) -> Report {
-    let tasks = state
-        .tasks
-        .iter()
-        .map(|entry| TaskReport {
-            id: entry.spec.id.to_string(),
-            title: entry.spec.title.clone(),
-            state: entry.state.name().to_owned(),
-            verified: matches!(entry.state, TaskState::Done { verified: true }),
-            attempts: entry.attempts,
-            why: why(state, &entry.spec.id, now).map(|why| why.to_string()).unwrap_or_default(),
-        })
-        .collect();
-    let exit_code = state.run.ended.as_ref().map(|(reason, _)| reason.exit_code());
-    Report { status: status(state, now), exit_code, tasks }
-}
-
 /// The loop states of the mission, as far as a single engine can be in them.
 fn state_name(state: &Loop) -> &'static str {
     match &state.run.ended {
         None if state.run.number == 0 => "initializing",
         None if state.paused => "paused",
+        None if hands_over(state) => "handoff",
         None => "running",
         Some((reason, _)) => match reason {
             EndReason::GoalAchieved => "completed",
@@ -189,6 +160,17 @@ fn state_name(state: &Loop) -> &'static str {
             | EndReason::ExplicitStop => "terminated",
         },
     }
+}
+
+fn handoff(state: &Loop) -> Option<String> {
+    let open = state.open.as_ref().and_then(|open| open.handoff.as_ref()).map(|handoff| &handoff.trigger);
+    open.or(state.handoffs.pending.as_ref()).filter(|_| state.run.active).map(ToString::to_string)
+}
+
+/// The agent is wrapping up, or has and nobody has gone on yet.
+fn hands_over(state: &Loop) -> bool {
+    let wraps_up = state.open.as_ref().is_some_and(|open| open.handoff.is_some());
+    wraps_up || state.handoffs.pending.is_some()
 }
 
 fn current(state: &Loop) -> Option<Current> {

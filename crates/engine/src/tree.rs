@@ -12,7 +12,7 @@ use wiggum_core::task::FileStatus;
 use wiggum_core::verdict::checks_for;
 use wiggum_core::weaken::{TestFile, is_test_path, weakened};
 use wiggum_workspace::crash;
-use wiggum_workspace::git::{Change, Entry, Git, GitError, Guardian, Head, PutBack, Source, Status};
+use wiggum_workspace::git::{Change, Entry, Git, GitError, Guardian, Head, Known, PutBack, Source, Status};
 
 use crate::backlog_file::BacklogError;
 use crate::check_files::{CheckFile, check_files};
@@ -140,7 +140,7 @@ impl Engine<'_> {
     }
 
     /// Files whose changes are no dirt: they belong to the loop, or to its set-up.
-    fn own_paths(&self, git: &Git) -> Result<Vec<String>, EngineError> {
+    pub(crate) fn own_paths(&self, git: &Git) -> Result<Vec<String>, EngineError> {
         let mut own = own_files(&self.settings);
         own.push(self.settings.backlog_name.clone());
         if ignores_only_us(git)? {
@@ -308,7 +308,10 @@ impl Engine<'_> {
                 flags.extend(self.put_back_hooks()?);
                 // A check may have put its own files into the index.
                 git.put_back_index(&self.taken_index())?;
-                let status = self.own_status(git)?;
+                let mut known = std::mem::take(&mut self.known);
+                let status = self.own_status(git, &mut known);
+                self.known = known;
+                let status = status?;
                 flags.extend(self.put_back_leftovers(git, &status, iteration)?);
                 flags.extend(self.flag_changes(git, &open, &status.staged)?);
                 let changed: Vec<String> = status.staged.iter().map(|entry| entry.path.clone()).collect();
@@ -334,8 +337,8 @@ impl Engine<'_> {
 
     /// The state of the tree, with nothing staged that is not the attempt's to commit: an agent may
     /// have staged the user's files, or have thrown away the index with the backlog in it.
-    fn own_status(&self, git: &Git) -> Result<Status, EngineError> {
-        let mut status = git.status()?;
+    fn own_status(&self, git: &Git, known: &mut Known) -> Result<Status, EngineError> {
+        let mut status = git.status_known(known, &self.watched.excluded)?;
         let state = format!("{}/", StateDir::NAME);
         let is_foreign = |path: &str| {
             path.starts_with(&state) || self.watched.excluded.iter().any(|excluded| excluded == path)

@@ -277,6 +277,7 @@ pub(crate) fn settings(directory: &Path, backlog_name: &str, policy: &Policy, ag
         sandbox: Sandbox { kind: None, says: String::new(), writable: Vec::new() },
         tap: None,
         wiggum: "wiggum".into(),
+        registry: None,
         grace: Grace::default(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }

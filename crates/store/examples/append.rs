@@ -140,6 +140,7 @@ impl Writer {
                 questions: Vec::new(),
                 error: None,
                 flags: Vec::new(),
+                notes: Box::default(),
                 ended_processes: 0,
             },
             Event::Interrupted { iteration, attempt, reason: "none".into(), ended_processes: 0, kept: None },

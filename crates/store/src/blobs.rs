@@ -1,10 +1,12 @@
 //! Long texts (prompts, messages, outputs), kept once under their hash.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::fmt::Write;
 
 use rusqlite::{Connection, OptionalExtension};
 use sha2::{Digest, Sha256};
+use zstd::bulk::Compressor;
 
 use crate::error::{Explain, StoreError};
 use crate::store::Store;
@@ -91,9 +93,23 @@ fn insert(connection: &Connection, blob: &Blob<'_>) -> rusqlite::Result<()> {
     Ok(())
 }
 
+thread_local! {
+    /// Making one costs more than compressing a prompt.
+    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+}
+
+fn compress(text: &[u8]) -> Option<Vec<u8>> {
+    COMPRESSOR.with_borrow_mut(|compressor| {
+        if compressor.is_none() {
+            *compressor = Compressor::new(LEVEL).ok();
+        }
+        compressor.as_mut()?.compress(text).ok()
+    })
+}
+
 fn encode(text: &[u8]) -> (&'static str, Cow<'_, [u8]>) {
     if text.len() > COMPRESS_ABOVE
-        && let Ok(compressed) = zstd::bulk::compress(text, LEVEL)
+        && let Some(compressed) = compress(text)
         && compressed.len() < text.len()
     {
         return ("zstd", Cow::Owned(compressed));

@@ -23,6 +23,9 @@ const CHECKPOINT_PAGES: u32 = 2000;
 /// There are about twenty statements in this crate; each is prepared once.
 const CACHED_STATEMENTS: usize = 32;
 
+/// How long another process may hold a database up: a commit on a slow disk, and some more.
+pub(crate) const BUSY: Duration = Duration::from_secs(5);
+
 /// The journals of one repository. One connection; other processes may have their own.
 #[derive(Debug)]
 pub struct Store {
@@ -49,7 +52,7 @@ pub type Disk = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
 
 impl Default for Options {
     fn default() -> Self {
-        Self { busy_timeout: Duration::from_secs(5), durable: true, frugal: false, disk: None }
+        Self { busy_timeout: BUSY, durable: true, frugal: false, disk: None }
     }
 }
 

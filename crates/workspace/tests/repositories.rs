@@ -234,6 +234,18 @@ fn status_knows_every_change() {
 }
 
 #[test]
+fn staging_leaves_out_what_is_excluded_and_ignored() {
+    for excluded in STRANGE {
+        let repository = Repository::new();
+        repository.write(excluded, "mine");
+        repository.write("new.txt", "new");
+        repository.write(".git/info/exclude", "*\n!new.txt\n");
+        repository.git.stage_all(&[excluded]).unwrap();
+        assert_eq!(repository.short_status(), "A  new.txt\n", "{excluded}");
+    }
+}
+
+#[test]
 fn staging_leaves_out_what_is_excluded() {
     for excluded in STRANGE {
         let repository = Repository::new();

@@ -13,6 +13,8 @@ pub(crate) struct ClaudeStream {
     tokens: ByMessage,
     /// The largest single request of the main conversation.
     fullest: u64,
+    /// What was told last of the context in use.
+    told: u64,
     spoken: Spoken,
     /// Its own word for what went wrong with the last request.
     error: String,
@@ -89,7 +91,13 @@ impl ClaudeStream {
         }
         if main {
             let cached = usage.cache_read_tokens.saturating_add(usage.cache_write_tokens);
-            self.fullest = self.fullest.max(usage.input_tokens.saturating_add(cached));
+            let used = usage.input_tokens.saturating_add(cached);
+            self.fullest = self.fullest.max(used);
+            // One message comes as several events with the same figures.
+            if used > 0 && self.told != used {
+                self.told = used;
+                events.push(AgentEvent::Context { used, window: None });
+            }
         }
         for block in message.content.0 {
             match &*block.kind.0 {

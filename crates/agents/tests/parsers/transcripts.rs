@@ -92,6 +92,7 @@ fn summary(events: &[AgentEvent], finished: &Finished) -> String {
             | AgentEvent::ToolCall { .. }
             | AgentEvent::ToolResult { is_error: false, .. }
             | AgentEvent::Usage(_)
+            | AgentEvent::Context { .. }
             | AgentEvent::Session(_) => {}
         }
     }

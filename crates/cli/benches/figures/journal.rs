@@ -68,30 +68,28 @@ impl Writer {
 
     /// Everything that happens to one task.
     pub(crate) fn task(&mut self, number: usize) -> Vec<Envelope> {
-        let task = id(number);
-        let iteration = Iteration::try_from(number * 2 + 1).unwrap_or(Iteration::MAX);
-        let refuted =
-            Verdict::Refuted { reasons: vec!["The check \"verify\" failed: exit code 1.".to_owned()] };
-        let kept = Event::WorkKept {
-            iteration,
-            task: task.clone(),
-            reference: format!("refs/wiggum/0123456789ab/{task}/{iteration}"),
-            commit: hash(iteration),
-        };
-        let mut events = attempt(&task, iteration, 1, 1, refuted);
-        events.push(kept);
-        events.extend(attempt(&task, iteration + 1, 2, 0, Verdict::Accepted { verified: true }));
-        events.push(Event::StatusWritten { task: task.clone(), status: FileStatus::Done });
-        let commit = Some(hash(iteration + 1));
-        events.push(Event::TaskCompleted {
-            iteration: iteration + 1,
-            task,
-            attempt: 2,
-            commit,
-            verified: true,
-        });
-        events.into_iter().map(|event| self.envelope(event)).collect()
+        attempts(number).into_iter().flatten().map(|event| self.envelope(event)).collect()
     }
+}
+
+/// The two attempts at a task.
+pub(crate) fn attempts(number: usize) -> [Vec<Event>; 2] {
+    let task = id(number);
+    let iteration = Iteration::try_from(number * 2 + 1).unwrap_or(Iteration::MAX);
+    let refuted = Verdict::Refuted { reasons: vec!["The check \"verify\" failed: exit code 1.".to_owned()] };
+    let kept = Event::WorkKept {
+        iteration,
+        task: task.clone(),
+        reference: format!("refs/wiggum/0123456789ab/{task}/{iteration}"),
+        commit: hash(iteration),
+    };
+    let mut first = attempt(&task, iteration, 1, 1, refuted);
+    first.push(kept);
+    let mut second = attempt(&task, iteration + 1, 2, 0, Verdict::Accepted { verified: true });
+    second.push(Event::StatusWritten { task: task.clone(), status: FileStatus::Done });
+    let commit = Some(hash(iteration + 1));
+    second.push(Event::TaskCompleted { iteration: iteration + 1, task, attempt: 2, commit, verified: true });
+    [first, second]
 }
 
 /// The six events that every attempt with one check has.
@@ -134,6 +132,7 @@ fn attempt(task: &TaskId, iteration: Iteration, attempt: Attempt, code: i32, ver
             questions: Vec::new(),
             error: None,
             flags: Vec::new(),
+            notes: Box::default(),
             ended_processes: 0,
         },
         Event::TreeTaken { iteration, attempt, flags: Vec::new() },

@@ -8,6 +8,7 @@
     reason = "starts programs to measure them, and no engine to keep a clock"
 )]
 
+mod checkpoint;
 mod crowd;
 mod floor;
 mod fold;
@@ -29,7 +30,7 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 type Measure = fn(&mut Table) -> Outcome<()>;
 
-const FIGURES: [(&str, Measure); 11] = [
+const FIGURES: [(&str, Measure); 12] = [
     // First, since its memory is the most that this process ever held.
     ("supervise", supervise::measure),
     ("iteration", iteration::wall),
@@ -38,6 +39,7 @@ const FIGURES: [(&str, Measure); 11] = [
     ("version", start::version),
     ("hook", start::hook),
     ("status", start::status),
+    ("checkpoint", checkpoint::measure),
     ("fold", fold::fold),
     ("schedule", fold::schedule),
     ("parse", parse::measure),

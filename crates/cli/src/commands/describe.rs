@@ -3,6 +3,7 @@
 use wiggum_core::event::{Event, Evidence, Verdict};
 use wiggum_core::state::verdict_name;
 
+use crate::cost::cost;
 use crate::narrate::{answer_words, duration, end_words, flag_name};
 use crate::term::harmless;
 
@@ -89,6 +90,19 @@ fn words(event: &Event) -> String {
         Event::QuestionAnswered { id, answer, by } => {
             format!("{id} answered by {by}: {}", answer_words(answer))
         }
+        Event::HandoffStarted { iteration, trigger, asked, .. } => {
+            let asked = if *asked { "; the agent was asked to wrap up" } else { "" };
+            format!("iteration {iteration} hands over: {trigger}{asked}")
+        }
+        Event::Checkpointed { checkpoint, by, .. } => {
+            let by = if by.is_empty() { String::new() } else { format!(" by {by}") };
+            format!("checkpoint {}{by}", short(&checkpoint.sha256))
+        }
+        Event::RestoreStarted { to_seq, from, reference, by, .. } => {
+            let kept = from.as_ref().map(|from| format!("; {} is kept under {reference}", short(from)));
+            format!("going back to event {to_seq}, asked for by {by}{}", kept.unwrap_or_default())
+        }
+        Event::Restored { id } => format!("back at the checkpoint {id}"),
         Event::Paused { by } => format!("paused by {by}"),
         Event::Resumed { by } => format!("resumed by {by}"),
         Event::StopRequested { by } => format!("stop asked for by {by}"),
@@ -103,6 +117,19 @@ fn words(event: &Event) -> String {
             format!("uncommitted changes conflict; they are in {commit}")
         }
         Event::Noticed { message, .. } => message.clone(),
+        Event::BudgetAlert { scope, task, unit, spent, limit, .. } => {
+            let of = task.as_ref().map(|task| format!(" of {task}")).unwrap_or_default();
+            let (spent, limit) = (unit.show(*spent), unit.show(*limit));
+            format!("{spent} of {limit} are spent (budget: {}{of})", scope.name())
+        }
+        Event::BudgetAsked { granted, figures } => {
+            let spent = figures.project.spent.cost_usd;
+            let said = if *granted { "lets" } else { "does not let" };
+            format!("the shared budget {said} a call begin (${spent:.2} spent in this project)")
+        }
+        Event::Charged { usage, .. } => {
+            format!("the interrupted agent had used {} tokens, {}", usage.tokens(), cost(usage))
+        }
         Event::RunEnded { run, reason, detail } => {
             format!("run {run} ended ({}): {}: {detail}", reason.name(), end_words(*reason))
         }
@@ -120,6 +147,7 @@ pub(crate) fn verdict_words(verdict: &Verdict) -> String {
         Verdict::Unavailable { trouble, message } => {
             format!("{}, {trouble}: {message}", verdict_name(verdict))
         }
+        Verdict::HandedOver { trigger } => format!("{}: {trigger}", verdict_name(verdict)),
         Verdict::Unclaimed | Verdict::Asked => verdict_name(verdict).to_owned(),
     }
 }

@@ -67,6 +67,8 @@ pub(crate) fn waiting_answer(
         | Request::Skip { .. }
         | Request::Retry { .. }
         | Request::SetStatus { .. }
+        | Request::Checkpoint
+        | Request::Handoff
         | Request::Nudge { .. } => None,
     }))
 }

@@ -2,6 +2,9 @@
 
 mod agents;
 mod backlog;
+mod calls;
+mod checkpoint;
+mod cost;
 mod demo;
 pub(crate) mod describe;
 mod dispatch;
@@ -13,6 +16,7 @@ mod install;
 mod loops;
 mod reference;
 mod replay;
+mod report;
 mod requests;
 mod run;
 mod session;
@@ -31,6 +35,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde::Serialize;
+use wiggum_store::Registry;
 
 use crate::api;
 use crate::args::{Cli, Command, ConfigCommand};
@@ -53,11 +58,15 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Nudge(args) => requests::nudge(&args),
         Command::Skip(args) => requests::skip(&args),
         Command::Retry(args) => requests::retry(&args),
+        Command::Handoff(args) => requests::handoff(&args),
+        Command::Checkpoint(command) => checkpoint::checkpoint(&command),
         Command::Inbox(args) => inbox::inbox(&args),
         Command::Answer(args) => requests::answer(&args),
         Command::Graph(args) => graph::graph(&args),
         Command::Agents(args) => agents::agents(&args),
         Command::Tokens(args) => tokens::tokens(&args),
+        Command::Report(args) => report::report(&args),
+        Command::Cost(args) => cost::cost(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Simulate(args) => simulate::simulate(&args),
         Command::Config(ConfigCommand::Show(args)) => setup::config_show(&args),
@@ -98,6 +107,11 @@ pub(crate) fn surroundings() -> Result<Surroundings, Failure> {
 }
 
 impl Surroundings {
+    /// Where the loops of this machine are entered.
+    pub(crate) fn registry(&self) -> Option<PathBuf> {
+        Some(config::data_dir(&self.env)?.join(Registry::FILE))
+    }
+
     pub(crate) fn sources<'a>(&'a self, flags: &'a Flags) -> Sources<'a> {
         Sources { workspace: &self.workspace, user_file: config::user_file(&self.env), env: &self.env, flags }
     }

@@ -32,7 +32,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<ExitCode, Failure> {
     let mut player = Player::new(pace);
     let whole = if args.json {
         // What came before the recording belongs to the journal too.
-        player.play(reader, &mut JsonLines, Before::Shown)
+        player.play(reader, &mut JsonLines::default(), Before::Shown)
     } else {
         player.play(reader, &mut Narrator::new(None), Before::Folded)
     };
@@ -203,6 +203,7 @@ impl Player {
         for envelope in self.take_in() {
             self.pace.step();
             observer.event(&envelope, &self.state);
+            observer.shown();
         }
     }
 

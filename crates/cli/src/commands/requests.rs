@@ -45,6 +45,10 @@ pub(crate) fn stop(args: &LoopArgs) -> Result<ExitCode, Failure> {
     to_engine("stop", args, &Request::Stop, "stop asked for")
 }
 
+pub(crate) fn handoff(args: &LoopArgs) -> Result<ExitCode, Failure> {
+    to_engine("hand over", args, &Request::Handoff, "the agent is wrapping up already")
+}
+
 pub(crate) fn nudge(args: &NudgeArgs) -> Result<ExitCode, Failure> {
     let request = Request::Nudge { text: args.text.clone() };
     to_engine("nudge", &args.of, &request, "waits for the agent's next tool call")
@@ -112,13 +116,28 @@ pub(crate) fn send(
     settled: &Settled,
     json: bool,
 ) -> Result<ExitCode, Failure> {
+    let (state, message) = deliver(loops, record, request, settled)?;
+    if json {
+        let (loop_id, name) = (record.id.to_string(), record.identity.name.as_str());
+        return print_json(&Reply { loop_id, name, request, state, message });
+    }
+    Ok(term::print(&format!("{message}\n")))
+}
+
+/// Leaves a request; what became of it, in a word and in words.
+pub(crate) fn deliver(
+    loops: &mut Loops,
+    record: &LoopRecord,
+    request: &Request,
+    settled: &Settled,
+) -> Result<(&'static str, String), Failure> {
     let engine = loops.engine(record.id)?;
     // Watching starts first, so that nothing the engine does is missed.
     let watch = Watch::new(&loops.dir, record.id);
     let before = loops.store.last_seq(record.id)?;
     let id = loops.store.post(record.id, request, &who(), Timestamp::now())?;
     let posted = Posted { id, request, before };
-    let (state, message) = if engine.alive().is_some() {
+    Ok(if engine.alive().is_some() {
         wake::wake(&loops.dir, record.id)
             .map_err(|error| Failure::other(format!("cannot wake the loop: {error}")))?;
         match outcome(loops, record, &posted, settled, &watch)? {
@@ -129,12 +148,7 @@ pub(crate) fn send(
         }
     } else {
         ("kept", "kept: no engine runs now, the next `wiggum run` takes it up".to_owned())
-    };
-    if json {
-        let (loop_id, name) = (record.id.to_string(), record.identity.name.as_str());
-        return print_json(&Reply { loop_id, name, request, state, message });
-    }
-    Ok(term::print(&format!("{message}\n")))
+    })
 }
 
 /// Somebody's name for the journal.
@@ -245,7 +259,8 @@ fn said(
 /// Others may ask at the same time, so only what is about the same thing counts.
 fn as_answer(event: &Event, request: &Request) -> Option<Outcome> {
     let subject = match request {
-        Request::Pause | Request::Resume | Request::Stop => None,
+        Request::Pause | Request::Resume | Request::Stop | Request::Checkpoint => None,
+        Request::Handoff => Some("handoff".to_owned()),
         Request::Nudge { .. } => Some("nudge".to_owned()),
         Request::Skip { task } | Request::Retry { task } | Request::SetStatus { task, .. } => {
             Some(task.to_string())
@@ -259,6 +274,8 @@ fn as_answer(event: &Event, request: &Request) -> Option<Outcome> {
         Request::Pause => matches!(event, Event::Paused { .. }),
         Request::Resume => matches!(event, Event::Resumed { .. }),
         Request::Stop => matches!(event, Event::StopRequested { .. }),
+        Request::Checkpoint => matches!(event, Event::Checkpointed { by, .. } if *by == who()),
+        Request::Handoff => matches!(event, Event::HandoffStarted { .. }),
         Request::Skip { task } => {
             // It may end by itself before its agent could be stopped.
             matches!(event, Event::TaskSkipped { task: of, .. } | Event::TaskCompleted { task: of, .. } if of == task)

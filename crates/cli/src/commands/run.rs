@@ -14,7 +14,7 @@ use wiggum_workspace::process::{self, CommandLine, Grace};
 use crate::args::RunArgs;
 use crate::ask::Terminal;
 use crate::commands::{find_backlog, surroundings};
-use crate::config::value::parse_duration;
+use crate::config::value::{Amount, parse_duration};
 use crate::config::{self, Config, ConfigSource, Flags};
 use crate::detect;
 use crate::failure::Failure;
@@ -28,10 +28,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let config = config::resolve(&here.sources(&flags(args)?))?;
     let interactive =
         !config.headless && !args.json && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    let settings = settings(&here.workspace, config, interactive)?;
+    let mut settings = settings(&here.workspace, config, interactive)?;
+    settings.registry = here.registry();
     let recording = args.record.as_deref().map(|path| Recording::begin(path, &settings)).transpose()?;
     let outcome = if args.json {
-        drive(settings, &mut JsonLines, None, recording)?
+        drive(settings, &mut JsonLines::default(), None, recording)?
     } else {
         let terminal = interactive.then(Terminal::new);
         drive(settings, &mut Narrator::new(terminal.clone()), terminal, recording)?
@@ -109,6 +110,8 @@ fn flags(args: &RunArgs) -> Result<Flags, Failure> {
         scenario: args.scenario.clone(),
         max_iterations: args.max_iterations,
         max_duration: duration("--max-duration", args.max_duration.as_deref())?,
+        max_cost: amount("--max-cost", args.max_cost.as_deref())?,
+        budget_strategy: args.budget_strategy.clone(),
         max_retries: args.max_retries,
         verify: args.verify.clone(),
         complete_without_claim: args.complete_without_claim.then_some(true),
@@ -120,6 +123,14 @@ pub(crate) fn duration(flag: &str, text: Option<&str>) -> Result<Option<Millis>,
         parse_duration(text).map_err(|error| {
             Failure::usage(format!("{flag} {text}: {error}")).hint("write it like 2h, 90m or 45s")
         })
+    })
+    .transpose()
+}
+
+fn amount(flag: &str, text: Option<&str>) -> Result<Option<Amount>, Failure> {
+    text.map(|text| {
+        let refused = || Failure::usage(format!("{flag} {text}: not an amount of dollars, 0 or more"));
+        Amount::parse(text).ok_or_else(|| refused().hint("write it like 5 or 2.50"))
     })
     .transpose()
 }
@@ -150,6 +161,7 @@ pub(crate) fn settings(workspace: &Path, config: Config, interactive: bool) -> R
         allow_dirty: config.allow_dirty,
         sandbox,
         tap: None,
+        registry: None,
         wiggum: std::env::current_exe()
             .map_err(|error| Failure::other(format!("cannot find this program's own path: {error}")))?,
         grace: Grace::default(),

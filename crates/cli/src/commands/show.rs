@@ -10,7 +10,7 @@ use wiggum_core::ids::{Attempt, Iteration, QuestionId, TaskId};
 use wiggum_core::policy::Millis;
 use wiggum_core::state::Loop;
 use wiggum_core::task::Task;
-use wiggum_core::tasks::TaskState;
+use wiggum_core::tasks::{AttemptMemory, TaskState};
 use wiggum_store::Store;
 use wiggum_workspace::git::{Git, Target};
 
@@ -58,6 +58,12 @@ struct Shown {
     attempts: Vec<AttemptShown>,
     questions: Vec<QuestionShown>,
     guidance: Vec<String>,
+    /// What its next attempt would be told of the last ones.
+    memory: Vec<RememberedShown>,
+    /// What it left for other tasks.
+    learnt: Vec<String>,
+    /// Its newest checkpoint, by its hash.
+    checkpoint: Option<String>,
     /// What people did with it, oldest first.
     interventions: Vec<String>,
     commit: Option<String>,
@@ -110,6 +116,31 @@ struct EvidenceShown {
     output: String,
     #[serde(skip)]
     blob: BlobRef,
+}
+
+/// What is remembered of an attempt.
+#[derive(Serialize)]
+struct RememberedShown {
+    attempt: Attempt,
+    agent: String,
+    outcome: String,
+    /// Why it ended so.
+    why: String,
+    /// What it changed and said of it.
+    tried: String,
+}
+
+impl RememberedShown {
+    fn of(memory: &AttemptMemory) -> Self {
+        let AttemptMemory { attempt, agent, outcome, feedback, .. } = memory;
+        let tried = memory.tried();
+        let (agent, outcome, why) = (agent.clone(), outcome.clone(), feedback.clone());
+        Self { attempt: *attempt, agent, outcome, why, tried }
+    }
+}
+
+fn learnt(state: &Loop, task: &TaskId) -> Vec<String> {
+    state.memory.notes().filter(|note| note.task == *task).map(|note| note.text.clone()).collect()
 }
 
 #[derive(Serialize)]
@@ -268,6 +299,10 @@ impl History {
             | Event::StatusSet { .. }
             | Event::StatusPutBack { .. }
             | Event::Nudged { .. }
+            | Event::HandoffStarted { .. }
+            | Event::Checkpointed { .. }
+            | Event::RestoreStarted { .. }
+            | Event::Restored { .. }
             | Event::QuestionRaised { .. }
             | Event::Paused { .. }
             | Event::Resumed { .. }
@@ -275,6 +310,9 @@ impl History {
             | Event::UserChangesSetAside { .. }
             | Event::UserChangesPutBack { .. }
             | Event::Noticed { .. }
+            | Event::BudgetAlert { .. }
+            | Event::BudgetAsked { .. }
+            | Event::Charged { .. }
             | Event::RunEnded { .. } => {}
         }
         self.state.apply(envelope);
@@ -336,6 +374,9 @@ impl History {
             },
             why,
             guidance: entry.guidance.clone(),
+            memory: entry.history.iter().map(RememberedShown::of).collect(),
+            learnt: learnt(&self.state, &self.task),
+            checkpoint: entry.checkpoint.clone(),
             kept: entry.kept.clone(),
             attempts: self.attempts,
             questions: self.questions,
@@ -390,6 +431,7 @@ impl Shown {
             out.heading("Guidance");
             out.block("  ", guidance, SHOWN_LINES);
         }
+        self.write_memory(&mut out);
         if !self.interventions.is_empty() {
             out.heading("Also");
             self.interventions.iter().for_each(|line| out.line(&format!("  {}", one_line(line))));
@@ -399,6 +441,26 @@ impl Shown {
             out.diff(&diff.text);
         }
         out.text
+    }
+
+    fn write_memory(&self, out: &mut Lines) {
+        if self.memory.is_empty() && self.learnt.is_empty() {
+            return;
+        }
+        out.heading("Memory");
+        for past in &self.memory {
+            let tried = if past.tried.is_empty() { String::new() } else { format!(": {}", past.tried) };
+            out.line(&format!(
+                "  {}",
+                one_line(&format!("attempt {}, {}{tried}", past.attempt, past.outcome))
+            ));
+        }
+        for note in &self.learnt {
+            out.line(&format!("  learnt: {}", one_line(note)));
+        }
+        if let Some(checkpoint) = &self.checkpoint {
+            out.line(&out.style.dim(&format!("  checkpoint {}", short(checkpoint))));
+        }
     }
 
     fn head(&self, out: &mut Lines) {
@@ -471,7 +533,11 @@ impl AttemptShown {
             out.line(&match verdict {
                 Verdict::Accepted { .. } => format!("  {} {first}", style.green("✓")),
                 Verdict::Refuted { .. } | Verdict::Errored { .. } => format!("  {} {first}", style.red("✗")),
-                Verdict::Unclaimed | Verdict::Asked | Verdict::Held { .. } | Verdict::Unavailable { .. } => {
+                Verdict::Unclaimed
+                | Verdict::Asked
+                | Verdict::Held { .. }
+                | Verdict::HandedOver { .. }
+                | Verdict::Unavailable { .. } => {
                     format!("  {} {first}", style.yellow("·"))
                 }
             });

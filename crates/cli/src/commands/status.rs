@@ -11,6 +11,7 @@ use crate::args::OutputArgs;
 use crate::commands::describe::one_line;
 use crate::commands::loops::{self, Engine, Loops};
 use crate::commands::{dispatch, no_loops, print_json, session};
+use crate::cost::dollars;
 use crate::failure::Failure;
 use crate::narrate::elapsed;
 use crate::session::state::Session;
@@ -178,7 +179,8 @@ fn cost(status: &Status) -> Option<String> {
     if status.total_cost <= 0.0 && input + output == 0 {
         return None;
     }
-    Some(format!("${:.2}, {input} tokens in, {output} out", status.total_cost))
+    let cost = if status.total_cost > 0.0 { dollars(status.total_cost) } else { "unpriced".to_owned() };
+    Some(format!("{cost}, {input} tokens in, {output} out"))
 }
 
 /// A question as the status and the inbox begin it.

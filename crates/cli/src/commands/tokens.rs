@@ -5,31 +5,17 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use serde::Serialize;
-use wiggum_core::event::{ContextFill, Envelope, Event, Usage};
+use wiggum_core::event::{Envelope, Usage};
 
 use crate::args::LoopArgs;
+use crate::commands::calls::{self, Call};
 use crate::commands::loops::Loops;
 use crate::commands::{no_loops, print_json};
+use crate::cost::{cost, dollars};
 use crate::failure::Failure;
 use crate::term::{self, Style, harmless};
 
-/// One start of an agent.
-#[derive(Clone, Debug, Serialize)]
-struct Start {
-    task: String,
-    attempt: u32,
-    iteration: u32,
-    agent: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    model: Option<String>,
-    /// Missing where the agent gave no figures.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<Usage>,
-    tool_calls: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    context: Option<ContextFill>,
-}
-
+/// The JSON of `wiggum tokens`; fields may be added, none changes its meaning.
 #[derive(Debug, Serialize)]
 struct Report {
     #[serde(rename = "loop")]
@@ -37,10 +23,22 @@ struct Report {
     total: Usage,
     /// Starts of agents that gave no figures, so that the total is too low.
     without_figures: usize,
+    /// Tokens whose cost nobody told, so that the cost is too low.
+    unpriced_tokens: u64,
+    efficiency: Efficiency,
     by_task: BTreeMap<String, Usage>,
     by_agent: BTreeMap<String, Usage>,
     by_model: BTreeMap<String, Usage>,
-    starts: Vec<Start>,
+    starts: Vec<Call>,
+}
+
+/// How well the tokens were used; null where nothing can be said.
+#[derive(Debug, Serialize)]
+struct Efficiency {
+    /// Tokens for each tool that was called.
+    tokens_per_tool_call: Option<f64>,
+    /// The part of what models read that came from their caches.
+    cache_hit_rate: Option<f64>,
 }
 
 pub(crate) fn tokens(args: &LoopArgs) -> Result<ExitCode, Failure> {
@@ -54,8 +52,8 @@ pub(crate) fn tokens(args: &LoopArgs) -> Result<ExitCode, Failure> {
 }
 
 fn report(name: String, journal: &[Envelope]) -> Report {
-    let starts = starts(journal);
-    let sum = |key: fn(&Start) -> String| {
+    let (starts, state) = calls::read(journal, |_, _| {});
+    let sum = |key: fn(&Call) -> String| {
         let mut sums: BTreeMap<String, Usage> = BTreeMap::new();
         for start in &starts {
             if let Some(usage) = start.usage {
@@ -70,6 +68,8 @@ fn report(name: String, journal: &[Envelope]) -> Report {
         name,
         total,
         without_figures: starts.iter().filter(|start| start.usage.is_none()).count(),
+        unpriced_tokens: state.spending.unpriced,
+        efficiency: efficiency(&starts, &total),
         by_task: sum(|start| start.task.clone()),
         by_agent: sum(|start| start.agent.clone()),
         by_model: sum(|start| start.model.clone().unwrap_or_else(|| "not told".to_owned())),
@@ -77,31 +77,16 @@ fn report(name: String, journal: &[Envelope]) -> Report {
     }
 }
 
-fn starts(journal: &[Envelope]) -> Vec<Start> {
-    let mut under_way: Option<(String, String)> = None;
-    let mut starts = Vec::new();
-    for envelope in journal {
-        match &envelope.event {
-            Event::IterationStarted { task, agent, .. } => {
-                under_way = Some((task.as_str().to_owned(), agent.clone()));
-            }
-            Event::AgentEnded { iteration, attempt, usage, facts, .. } => {
-                let Some((task, agent)) = under_way.clone() else { continue };
-                starts.push(Start {
-                    task,
-                    attempt: *attempt,
-                    iteration: *iteration,
-                    agent,
-                    model: facts.model.clone(),
-                    usage: *usage,
-                    tool_calls: facts.tool_calls,
-                    context: facts.context,
-                });
-            }
-            _ => {}
-        }
+fn efficiency(starts: &[Call], total: &Usage) -> Efficiency {
+    let part = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+    // Only agents that told their tokens count, else those of some would be divided by the tools of all.
+    let told = starts.iter().filter(|start| start.usage.is_some());
+    let tools: u64 = told.map(|start| u64::from(start.tool_calls)).sum();
+    let read = total.input_tokens + total.cache_read_tokens + total.cache_write_tokens;
+    Efficiency {
+        tokens_per_tool_call: part(total.tokens(), tools),
+        cache_hit_rate: part(total.cache_read_tokens, read),
     }
-    starts
 }
 
 fn text(report: &Report) -> String {
@@ -117,14 +102,17 @@ fn text(report: &Report) -> String {
             None => start.agent.clone(),
         };
         let name = format!("{} #{} ({who})", start.task, start.attempt);
-        rows.push(row(&name, start.usage));
+        let cost = start.usage.map_or_else(String::new, |usage| cost_of(&usage, start.priced));
+        rows.push(row(&name, start.usage, cost));
     }
-    rows.push(row("total", Some(report.total)));
+    let priced = report.unpriced_tokens == 0;
+    rows.push(row("total", Some(report.total), cost_of(&report.total, priced)));
     for (model, usage) in report.by_model.iter().filter(|_| report.by_model.len() > 1) {
-        rows.push(row(model, Some(*usage)));
+        rows.push(row(model, Some(*usage), cost(usage)));
     }
     let mut text = style.bold(&format!("{}\n", harmless(&report.name)));
-    text.push_str(&columns(&rows));
+    text.push_str(&term::columns(&rows));
+    text.push_str(&efficiency_text(&report.efficiency));
     if report.without_figures > 0 {
         let count = report.without_figures;
         text.push_str(&style.dim(&format!("{count} starts gave no figures: the total is a lower bound\n")));
@@ -132,58 +120,32 @@ fn text(report: &Report) -> String {
     text
 }
 
-fn row(name: &str, usage: Option<Usage>) -> [String; 6] {
+fn efficiency_text(efficiency: &Efficiency) -> String {
+    let mut parts = Vec::new();
+    if let Some(tokens) = efficiency.tokens_per_tool_call {
+        parts.push(format!("{} tokens per tool call", term::thousands(tokens.round() as u64)));
+    }
+    if let Some(rate) = efficiency.cache_hit_rate {
+        parts.push(format!("{:.0} % of what was read came from caches", rate * 100.0));
+    }
+    if parts.is_empty() { String::new() } else { format!("  {}\n", parts.join(" · ")) }
+}
+
+fn row(name: &str, usage: Option<Usage>, cost: String) -> [String; 6] {
     let Some(usage) = usage else {
         return [harmless(name), "?".into(), "?".into(), "?".into(), "?".into(), "?".into()];
     };
-    let number = |count: u64| thousands(count);
     [
         harmless(name),
-        number(usage.input_tokens),
-        number(usage.output_tokens),
-        number(usage.cache_read_tokens),
-        number(usage.cache_write_tokens),
-        cost(usage),
+        term::thousands(usage.input_tokens),
+        term::thousands(usage.output_tokens),
+        term::thousands(usage.cache_read_tokens),
+        term::thousands(usage.cache_write_tokens),
+        cost,
     ]
 }
 
-/// Tokens that cost nothing are tokens whose cost nobody told.
-fn cost(usage: Usage) -> String {
-    let used = usage.input_tokens > 0 || usage.output_tokens > 0;
-    if used && usage.cost_usd == 0.0 { "?".to_owned() } else { format!("${:.4}", usage.cost_usd) }
-}
-
-fn columns(rows: &[[String; 6]]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 6] = std::array::from_fn(width);
-    let line = |row: &[String; 6]| {
-        let first = format!("  {:<width$}", row[0], width = widths[0]);
-        let rest: String = (1..6).map(|i| format!("  {:>width$}", row[i], width = widths[i])).collect();
-        format!("{first}{rest}\n")
-    };
-    rows.iter().map(line).collect()
-}
-
-fn thousands(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_grouped() {
-        for (count, text) in [(0, "0"), (999, "999"), (1000, "1 000"), (1_234_567, "1 234 567")] {
-            assert_eq!(thousands(count), text);
-        }
-    }
+/// A model with a price of nothing costs nothing; others whose cost nobody told do not.
+fn cost_of(usage: &Usage, priced: bool) -> String {
+    if priced { dollars(usage.cost_usd) } else { cost(usage) }
 }

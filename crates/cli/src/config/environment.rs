@@ -51,9 +51,13 @@ fn written(shape: Shape, text: &str) -> Spanned<DeValue<'_>> {
             "0" | "false" | "no" | "off" => Spanned::new(0..text.len(), DeValue::Boolean(false)),
             _ => plain(),
         },
-        Shape::Count(_) | Shape::Duration(_) | Shape::Variables | Shape::Pairs => {
-            DeValue::parse(text.trim()).unwrap_or_else(|_| plain())
-        }
+        Shape::Count(_)
+        | Shape::Duration(_)
+        | Shape::Amount(_)
+        | Shape::Fraction(_)
+        | Shape::Parts
+        | Shape::Variables
+        | Shape::Pairs => DeValue::parse(text.trim()).unwrap_or_else(|_| plain()),
     }
 }
 

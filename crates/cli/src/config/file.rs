@@ -10,9 +10,10 @@ use toml::de::{DeTable, DeValue};
 
 use super::agents::{self, AGENT_KEYS, AgentKey};
 use super::keys::{self, KEYS, Key, SECTIONS, Settable};
+use super::prices::{self, PRICE_KEYS};
 use super::problem::{distance, nearest};
 use super::read::{Fault, read};
-use super::value::{Complaint, Shape, Value};
+use super::value::{Amount, Complaint, Shape, Value};
 use super::{ConfigSource, Layer, Place, Setting};
 
 pub(super) fn layer(path: &Path, text: &str, source: impl Fn(PathBuf, usize) -> ConfigSource) -> Layer {
@@ -33,6 +34,10 @@ pub(super) fn layer(path: &Path, text: &str, source: impl Fn(PathBuf, usize) -> 
     for (agent, key, value, span) in walk.agents {
         let source = source(path.to_owned(), line_of(text, span.start));
         layer.agents.push(agents::Setting { agent, key, value, source });
+    }
+    for (model, name, amount, span) in walk.prices {
+        let source = source(path.to_owned(), line_of(text, span.start));
+        layer.prices.push(prices::Setting { model, name, amount, source, place: place(&span) });
     }
     layer
 }
@@ -76,6 +81,8 @@ struct Walk {
     unknown: Vec<Fault>,
     /// What the sections `[agents.NAME]` say.
     agents: Vec<(String, &'static AgentKey, Value, Range<usize>)>,
+    /// What the sections `[prices."MODEL"]` say.
+    prices: Vec<(String, &'static str, Amount, Range<usize>)>,
 }
 
 impl Walk {
@@ -85,6 +92,7 @@ impl Walk {
             match SECTIONS.iter().find(is_section) {
                 Some((section, _)) => self.section(section, name, value),
                 None if name.get_ref() == agents::SECTION => self.agents(name, value),
+                None if name.get_ref() == prices::SECTION => self.prices(name, value),
                 None => self.entry("", name, value),
             }
         }
@@ -122,6 +130,44 @@ impl Walk {
                     self.faults.extend(complaints.into_iter().map(|complaint| (name.span(), complaint)));
                 }
             }
+        }
+    }
+
+    fn prices(&mut self, name: &Spanned<impl AsRef<str>>, value: &Spanned<DeValue<'_>>) {
+        let example = "write [prices.\"MODEL\"] and input = … and output = … below it";
+        let Some(models) = value.get_ref().as_table() else {
+            let complaint = Complaint::new("`prices` holds a section for each model");
+            return self.faults.push((name.span(), complaint.hint(example)));
+        };
+        for (model, prices) in models {
+            let word = model.get_ref().as_ref();
+            match prices.get_ref().as_table() {
+                Some(prices) => {
+                    prices.iter().for_each(|(name, value)| self.price_entry(word, name, value));
+                }
+                None => {
+                    let complaint = Complaint::new(format!("`prices.{word:?}` is a section"));
+                    self.faults.push((model.span(), complaint.hint(example)));
+                }
+            }
+        }
+    }
+
+    fn price_entry(&mut self, model: &str, name: &Spanned<impl AsRef<str>>, value: &Spanned<DeValue<'_>>) {
+        let word = name.get_ref().as_ref();
+        let Some((known, _)) = PRICE_KEYS.iter().find(|(known, _)| *known == word) else {
+            let complaint = Complaint::new(format!("unknown key `prices.{model:?}.{word}`"));
+            let names: Vec<_> = PRICE_KEYS.iter().map(|(known, _)| *known).collect();
+            let hint = format!("the prices of a model are {}", names.join(", "));
+            return self.unknown.push((name.span(), complaint.hint(hint)));
+        };
+        match read(prices::SHAPE, value) {
+            Ok(Value::Amount(amount)) => self.prices.push((model.to_owned(), known, amount, name.span())),
+            Ok(_) => {}
+            Err(faults) => self.faults.extend(faults.into_iter().map(|(span, complaint)| {
+                let message = format!("`prices.{model:?}.{word}`: {}", complaint.message);
+                (span, Complaint { message, ..complaint })
+            })),
         }
     }
 

@@ -5,6 +5,7 @@ use serde_json::{Map, json};
 
 use super::agents::{self, AGENT_KEYS};
 use super::keys::{self, KEYS, Key, SECTIONS, Settable};
+use super::prices::{self, PRICE_KEYS};
 use super::value::{Shape, UNITS, Value, Zero};
 
 /// A key that the generated file sets, and why.
@@ -30,7 +31,9 @@ pub(crate) fn commented_toml(presets: &[Preset]) -> String {
     }
     text.push_str(
         "\n# Agents under names of your own, each with a section; see docs/configuration.md for its keys.\n\
-         #[agents.fast]\n#family = \"claude\"\n#model = \"haiku\"\n",
+         #[agents.fast]\n#family = \"claude\"\n#model = \"haiku\"\n\
+         \n# What models cost whose agents do not say it, in dollars per million tokens.\n\
+         #[prices.\"some-model\"]\n#input = 3\n#output = 15\n",
     );
     text
 }
@@ -96,6 +99,13 @@ pub(crate) fn configuration_markdown() -> String {
         text.push_str(&format!("| `{}` | {words} | {} |\n", key.name, escaped(key.help)));
     }
     text.push_str(
+        "\n## `[prices.\"MODEL\"]`\n\nWhat a model costs whose agent does not say it, in dollars per million tokens. \
+         The agent's own figure is taken where\nthere is one.\n\n| key | value | meaning |\n|---|---|---|\n",
+    );
+    for (name, help) in PRICE_KEYS {
+        text.push_str(&format!("| `{name}` | {} | {help} |\n", value_words(prices::SHAPE)));
+    }
+    text.push_str(
         "\n## Flags and variables\n\nEmpty variables count as not set. Where several are set, the one further right \
          wins. A list or table is written\nas in TOML: `WIGGUM_VERIFY='[\"cargo test\", \"cargo clippy\"]'`.\n\n\
          | key | flag of `wiggum run` | variables |\n|---|---|---|\n",
@@ -152,6 +162,9 @@ fn value_words(shape: Shape) -> String {
         Shape::Globs => "list of patterns".to_owned(),
         Shape::Count(_) => "number".to_owned(),
         Shape::Duration(_) => "duration".to_owned(),
+        Shape::Amount(_) => "amount".to_owned(),
+        Shape::Parts => "part or list".to_owned(),
+        Shape::Fraction(_) => "part of a whole".to_owned(),
         Shape::Switch => "`true`, `false`".to_owned(),
         Shape::Choice(words) => {
             words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", ")
@@ -183,6 +196,7 @@ pub(crate) fn config_schema() -> serde_json::Value {
         }
     }
     properties.insert(agents::SECTION.to_owned(), agents_schema());
+    properties.insert(prices::SECTION.to_owned(), prices_schema());
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "wiggum.toml",
@@ -206,6 +220,22 @@ fn agents_schema() -> serde_json::Value {
         "type": "object",
         "description": "Agents under names of your own.",
         "additionalProperties": { "type": "object", "properties": keys, "additionalProperties": false },
+    })
+}
+
+fn prices_schema() -> serde_json::Value {
+    let price = |(name, help): &(&str, &str)| {
+        let mut schema = shape_schema(prices::SHAPE);
+        schema.insert("description".to_owned(), (*help).into());
+        ((*name).to_owned(), serde_json::Value::from(schema))
+    };
+    let keys: Map<_, _> = PRICE_KEYS.iter().map(price).collect();
+    json!({
+        "type": "object",
+        "description": "What models cost, in dollars per million tokens.",
+        "additionalProperties": {
+            "type": "object", "properties": keys, "required": ["input", "output"], "additionalProperties": false,
+        },
     })
 }
 
@@ -237,6 +267,13 @@ fn shape_schema(shape: Shape) -> Map<String, serde_json::Value> {
             { "type": "string", "pattern": duration_pattern() },
             { "type": "integer", "minimum": least(zero), "maximum": u32::MAX },
         ] }),
+        Shape::Amount(Zero::Number | Zero::NoLimit) => json!({ "type": "number", "minimum": 0 }),
+        Shape::Amount(Zero::Refused) => json!({ "type": "number", "exclusiveMinimum": 0 }),
+        Shape::Parts => {
+            let part = json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1 });
+            json!({ "anyOf": [part, { "type": "array", "items": part }] })
+        }
+        Shape::Fraction(_) => json!({ "type": "number", "minimum": 0, "maximum": 1 }),
         Shape::Switch => json!({ "type": "boolean" }),
         Shape::Choice(words) => json!({ "type": "string", "enum": words }),
         Shape::Variables | Shape::Pairs => {

@@ -9,7 +9,7 @@ use wiggum_agents::PromptVia;
 use wiggum_api_agent::Provider;
 
 use super::Config;
-use super::value::{Shape, Value, Zero};
+use super::value::{Amount, Shape, Value, Zero};
 use crate::sandbox::Choice;
 
 /// One thing that can be configured.
@@ -44,10 +44,12 @@ pub(crate) const SECTIONS: &[(&str, &str)] = &[
     ("", "What is worked on."),
     ("agent", "Who does the work."),
     ("limits", "When a run ends although there is work left."),
+    ("budget", "What may be spent, and what happens when it is."),
     ("retry", "What happens after a failed attempt."),
     ("checks", "How a claim is checked before a task counts as done."),
     ("protect", "What an agent should leave alone."),
     ("people", "How questions to a person are handled."),
+    ("handoff", "When work is handed over to a fresh context, and what happens then."),
 ];
 
 const ON_TOUCH: Shape = Shape::Choice(&["warn", "refuse", "ask"]);
@@ -359,6 +361,130 @@ pub(crate) const KEYS: &[Key] = &[
         ..Key::of(Shape::Count(Zero::Refused))
     },
     Key {
+        path: "limits.calls_per_hour",
+        other_variables: &["MAX_CALLS_PER_HOUR", "WIGGUM_CALLS_PER_HOUR"],
+        help: "How many times agents may be started within an hour; after that the loop waits. 0 is no limit.",
+        example: Some("100"),
+        get: |config| config.policy.limits.calls_per_hour.map_or(Value::None, Value::Count),
+        set: |config, value| config.policy.limits.calls_per_hour = value.optional_count(),
+        ..Key::of(Shape::Count(Zero::NoLimit))
+    },
+    Key {
+        path: "budget.max_cost",
+        flag: Some("--max-cost"),
+        other_variables: &["MAX_COST", "WIGGUM_MAX_COST"],
+        help: "Dollars that this loop may spend, in all its runs. 0 is no limit.",
+        example: Some("50"),
+        get: |config| optional_amount(config.policy.budget.own.max_cost),
+        set: |config, value| config.policy.budget.own.max_cost = value.optional_amount(),
+        ..Key::of(Shape::Amount(Zero::NoLimit))
+    },
+    Key {
+        path: "budget.max_tokens",
+        help: "Tokens of every kind that this loop may use, in all its runs. 0 is no limit.",
+        example: Some("20000000"),
+        get: |config| tokens(config.policy.budget.own.max_tokens),
+        set: |config, value| config.policy.budget.own.max_tokens = value.optional_count().map(u64::from),
+        ..Key::of(Shape::Count(Zero::NoLimit))
+    },
+    Key {
+        path: "budget.task_cost",
+        help: "Dollars that one task may cost before it is failed and asked about. 0 is no limit.",
+        example: Some("5"),
+        get: |config| optional_amount(config.policy.budget.task.max_cost),
+        set: |config, value| config.policy.budget.task.max_cost = value.optional_amount(),
+        ..Key::of(Shape::Amount(Zero::NoLimit))
+    },
+    Key {
+        path: "budget.task_tokens",
+        help: "Tokens that one task may use before it is failed and asked about. 0 is no limit.",
+        example: Some("2000000"),
+        get: |config| tokens(config.policy.budget.task.max_tokens),
+        set: |config, value| config.policy.budget.task.max_tokens = value.optional_count().map(u64::from),
+        ..Key::of(Shape::Count(Zero::NoLimit))
+    },
+    Key {
+        path: "budget.project_cost",
+        help: "Dollars that all loops of this repository, in all its work trees, may spend together. 0 is no limit.",
+        example: Some("100"),
+        get: |config| optional_amount(config.policy.budget.project.max_cost),
+        set: |config, value| config.policy.budget.project.max_cost = value.optional_amount(),
+        ..Key::of(Shape::Amount(Zero::NoLimit))
+    },
+    Key {
+        path: "budget.project_tokens",
+        help: "Tokens that all loops of this repository may use together. 0 is no limit.",
+        example: Some("50000000"),
+        get: |config| tokens(config.policy.budget.project.max_tokens),
+        set: |config, value| config.policy.budget.project.max_tokens = value.optional_count().map(u64::from),
+        ..Key::of(Shape::Count(Zero::NoLimit))
+    },
+    Key {
+        path: "budget.organisation_cost",
+        help: "Dollars that all your loops on this machine may spend together. 0 is no limit.",
+        example: Some("500"),
+        get: |config| optional_amount(config.policy.budget.organisation.max_cost),
+        set: |config, value| config.policy.budget.organisation.max_cost = value.optional_amount(),
+        ..Key::of(Shape::Amount(Zero::NoLimit))
+    },
+    Key {
+        path: "budget.organisation_tokens",
+        help: "Tokens that all your loops on this machine may use together. 0 is no limit.",
+        example: Some("200000000"),
+        get: |config| tokens(config.policy.budget.organisation.max_tokens),
+        set: |config, value| {
+            config.policy.budget.organisation.max_tokens = value.optional_count().map(u64::from)
+        },
+        ..Key::of(Shape::Count(Zero::NoLimit))
+    },
+    Key {
+        path: "budget.action",
+        help: "What happens when a budget is used up: nothing, a wait before each call that doubles, the end of \
+               the run, or an alert only.",
+        get: |config| word(&config.policy.budget.action),
+        set: |config, value| config.policy.budget.action = meaning(value),
+        ..Key::of(Shape::Choice(&["allow", "throttle", "deny", "alert-only"]))
+    },
+    Key {
+        path: "budget.alert_at",
+        help: "The parts of a budget at which it is said, once each, that so much of it is gone.",
+        get: |config| parts(&config.policy.budget.alert_at),
+        set: |config, value| config.policy.budget.alert_at = value.parts(),
+        ..Key::of(Shape::Parts)
+    },
+    Key {
+        path: "budget.strategy",
+        flag: Some("--budget-strategy"),
+        help: "How what is left is used: in the usual order for as long as there is anything (greedy), what most \
+               other tasks wait on first when money gets short (critical-path), or only for calls that would be \
+               paid for even if they got as dear as the dearest so far (conservative).",
+        get: |config| word(&config.policy.budget.strategy),
+        set: |config, value| config.policy.budget.strategy = meaning(value),
+        ..Key::of(Shape::Choice(&["greedy", "critical-path", "conservative"]))
+    },
+    Key {
+        path: "budget.throttle",
+        help: "With action = \"throttle\": the wait before the first call beyond the limit; doubles with each.",
+        get: |config| Value::Duration(config.policy.budget.throttle),
+        set: |config, value| config.policy.budget.throttle = value.duration(),
+        ..Key::of(Shape::Duration(Zero::Number))
+    },
+    Key {
+        path: "budget.throttle_max",
+        help: "The longest such wait.",
+        get: |config| Value::Duration(config.policy.budget.throttle_max),
+        set: |config, value| config.policy.budget.throttle_max = value.duration(),
+        ..Key::of(Shape::Duration(Zero::Number))
+    },
+    Key {
+        path: "budget.multi_agent_factor",
+        help: "How many times as dear as others a task with the label \"multi-agent\" is in forecasts, until the \
+               loop has completed one.",
+        get: |config| amount(config.policy.budget.multi_agent_factor),
+        set: |config, value| config.policy.budget.multi_agent_factor = value.amount(),
+        ..Key::of(Shape::Amount(Zero::Refused))
+    },
+    Key {
         path: "retry.max_retries",
         flag: Some("--max-retries"),
         other_variables: &["WIGGUM_MAX_RETRIES"],
@@ -458,6 +584,49 @@ pub(crate) const KEYS: &[Key] = &[
         set: |config, value| config.policy.people.wait = value.duration(),
         ..Key::of(Shape::Duration(Zero::Number))
     },
+    Key {
+        path: "handoff.context_threshold",
+        help: "An agent whose context is fuller than this part of it is asked to wrap up, or ended if it cannot be \
+               spoken to. 0 is never.",
+        get: |config| optional_amount(config.policy.handoff.context_threshold),
+        set: |config, value| config.policy.handoff.context_threshold = value.optional_amount(),
+        ..Key::of(Shape::Fraction(Zero::NoLimit))
+    },
+    Key {
+        path: "handoff.error_threshold",
+        help: "Errors in a row after which work is handed over to a fresh context. 0 is never.",
+        get: |config| Value::Count(config.policy.handoff.error_threshold),
+        set: |config, value| config.policy.handoff.error_threshold = value.count(),
+        ..Key::of(Shape::Count(Zero::Number))
+    },
+    Key {
+        path: "handoff.budget_threshold",
+        help: "An agent at work when more than this part of a budget is spent is asked to wrap up. 0 is never.",
+        get: |config| optional_amount(config.policy.handoff.budget_threshold),
+        set: |config, value| config.policy.handoff.budget_threshold = value.optional_amount(),
+        ..Key::of(Shape::Fraction(Zero::NoLimit))
+    },
+    Key {
+        path: "handoff.on_phase",
+        help: "Hand over when a phase of the backlog is complete.",
+        get: |config| Value::Switch(config.policy.handoff.on_phase),
+        set: |config, value| config.policy.handoff.on_phase = value.switch(),
+        ..Key::of(Shape::Switch)
+    },
+    Key {
+        path: "handoff.on_timeout",
+        help: "Hand over when an agent was stopped at its time limit.",
+        get: |config| Value::Switch(config.policy.handoff.on_timeout),
+        set: |config, value| config.policy.handoff.on_timeout = value.switch(),
+        ..Key::of(Shape::Switch)
+    },
+    Key {
+        path: "handoff.grace",
+        help: "How long an agent that was asked to wrap up may take before it is ended.",
+        get: |config| Value::Duration(config.policy.handoff.grace),
+        set: |config, value| config.policy.handoff.grace = value.duration(),
+        ..Key::of(Shape::Duration(Zero::Number))
+    },
 ];
 
 impl Key {
@@ -516,6 +685,22 @@ fn optional_text(text: Option<&String>) -> Value {
 
 fn optional_path(path: Option<&std::path::PathBuf>) -> Value {
     path.map_or(Value::None, |path| Value::Text(path.display().to_string()))
+}
+
+fn optional_amount(limit: Option<f64>) -> Value {
+    limit.map_or(Value::None, amount)
+}
+
+fn tokens(limit: Option<u64>) -> Value {
+    limit.map_or(Value::None, |limit| Value::Count(u32::try_from(limit).unwrap_or(u32::MAX)))
+}
+
+fn amount(number: f64) -> Value {
+    Amount::from_f64(number).map_or(Value::None, Value::Amount)
+}
+
+fn parts(parts: &[f64]) -> Value {
+    Value::Amounts(parts.iter().filter_map(|part| Amount::from_f64(*part)).collect())
 }
 
 /// The word for a choice is the one under which the core stores it.

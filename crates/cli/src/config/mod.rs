@@ -12,6 +12,7 @@ pub(crate) mod environment;
 mod file;
 pub(crate) mod generate;
 pub(crate) mod keys;
+mod prices;
 pub(crate) mod problem;
 mod read;
 #[cfg(test)]
@@ -30,7 +31,7 @@ use wiggum_core::policy::{Millis, Policy};
 pub(crate) use agents::{ApiConfig, NamedAgent};
 use keys::Key;
 pub(crate) use problem::{ConfigProblems, Place, Problem};
-use value::{Complaint, Shape, Value};
+use value::{Amount, Complaint, Shape, Value};
 
 use crate::sandbox::Choice;
 
@@ -70,6 +71,8 @@ pub(crate) struct Flags {
     pub(crate) scenario: Option<PathBuf>,
     pub(crate) max_iterations: Option<u32>,
     pub(crate) max_duration: Option<Millis>,
+    pub(crate) max_cost: Option<Amount>,
+    pub(crate) budget_strategy: Option<String>,
     pub(crate) max_retries: Option<u32>,
     pub(crate) verify: Vec<String>,
     pub(crate) complete_without_claim: Option<bool>,
@@ -91,6 +94,8 @@ pub(crate) struct Config {
     /// All rules of the run but two, which are not configuration: `people.present` is up to
     /// whoever knows the terminal, `selection` to the backlog.
     pub(crate) policy: Policy,
+    /// The sections `[prices."MODEL"]` as they were written.
+    prices: BTreeMap<String, prices::Written>,
     origins: BTreeMap<&'static str, Origin>,
 }
 
@@ -161,16 +166,31 @@ pub(crate) fn resolve(sources: &Sources<'_>) -> Result<Config, ConfigProblems> {
         for setting in layer.agents {
             config.set_agent(setting);
         }
+        for setting in layer.prices {
+            config.prices.entry(setting.model.clone()).or_default().set(setting);
+        }
     }
     // A refused value left its default behind, which would contradict what nobody wrote.
     if problems.is_empty() {
         problems.extend(config.contradiction());
+        problems.extend(config.adopt_prices());
     }
     if !problems.is_empty() {
         return Err(ConfigProblems(problems));
     }
     config.join_paths(sources);
     Ok(config)
+}
+
+/// Where this user's loops of all repositories are entered: `$WIGGUM_DATA_DIR`, else `wiggum` in
+/// `$XDG_DATA_HOME` or `~/.local/share`.
+pub(crate) fn data_dir(env: &BTreeMap<String, String>) -> Option<PathBuf> {
+    let named = |name: &str| env.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let usual = || {
+        let base = named("XDG_DATA_HOME").or_else(|| Some(home(env)?.join(".local/share")))?;
+        Some(base.join("wiggum"))
+    };
+    named("WIGGUM_DATA_DIR").or_else(usual)
 }
 
 /// The user's own file: `$XDG_CONFIG_HOME/wiggum/config.toml`, else below `~/.config`.
@@ -185,7 +205,8 @@ impl Config {
     /// Every key with its value, source and meaning, in the order of the documentation.
     pub(crate) fn explain(&self) -> Vec<Explained> {
         let named = self.agents.iter().flat_map(|(name, agent)| agent.explain(name));
-        keys::KEYS.iter().map(|key| self.explain_key(key)).chain(named).collect()
+        let prices = self.prices.iter().flat_map(|(model, written)| written.explain(model));
+        keys::KEYS.iter().map(|key| self.explain_key(key)).chain(named).chain(prices).collect()
     }
 
     /// Where the value of a key came from.
@@ -218,6 +239,17 @@ impl Config {
             (key.set)(self, key.default());
             self.origins.remove(path);
         }
+    }
+
+    fn adopt_prices(&mut self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for (model, written) in &self.prices {
+            match written.prices(model) {
+                Ok(prices) => drop(self.policy.prices.insert(model.clone(), prices)),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        problems
     }
 
     /// Values that are fine each, but not together.
@@ -271,6 +303,7 @@ impl Default for Config {
             agent: AgentConfig::default(),
             agents: BTreeMap::new(),
             policy: Policy::default(),
+            prices: BTreeMap::new(),
             origins: BTreeMap::new(),
         }
     }
@@ -307,6 +340,7 @@ pub(crate) fn explained_table(rows: &[Explained]) -> String {
 struct Layer {
     settings: Vec<Setting>,
     agents: Vec<agents::Setting>,
+    prices: Vec<prices::Setting>,
     problems: Vec<Problem>,
 }
 
@@ -390,6 +424,8 @@ fn flag_values(flags: &Flags) -> Vec<(&'static str, Value)> {
         scenario,
         max_iterations,
         max_duration,
+        max_cost,
+        budget_strategy,
         max_retries,
         verify,
         complete_without_claim,
@@ -415,6 +451,8 @@ fn flag_values(flags: &Flags) -> Vec<(&'static str, Value)> {
         ("agent.scenario", path(scenario)),
         ("limits.iterations", max_iterations.map(Value::Count)),
         ("limits.duration", max_duration.map(Value::Duration)),
+        ("budget.max_cost", max_cost.map(Value::Amount)),
+        ("budget.strategy", text(budget_strategy)),
         ("retry.max_retries", max_retries.map(Value::Count)),
         ("checks.verify", (!verify.is_empty()).then(|| Value::List(verify.clone()))),
         ("checks.complete_without_claim", complete_without_claim.map(Value::Switch)),

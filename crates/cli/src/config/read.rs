@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use wiggum_core::policy::Millis;
 
-use super::value::{Complaint, Shape, Value, parse_duration};
+use super::value::{Amount, Complaint, Shape, Value, parse_duration};
 
 /// A complaint about certain bytes of the text.
 pub(super) type Fault = (Range<usize>, Complaint);
@@ -64,6 +64,15 @@ fn convert(shape: Shape, written: &Spanned<DeValue<'_>>) -> Result<Converted, Fa
         (Shape::Duration(_), DeValue::String(text)) => {
             parse_duration(text).map(|millis| Value::Duration(millis).into()).map_err(|_| wrong())
         }
+        (Shape::Amount(_), _) => amount(written).map(|amount| Value::Amount(amount).into()).ok_or_else(wrong),
+        (Shape::Fraction(_), DeValue::Integer(_) | DeValue::Float(_)) => {
+            amount(written).map(|part| Value::Amount(part).into()).ok_or_else(wrong)
+        }
+        (Shape::Parts, DeValue::Array(elements)) => Ok(amounts(elements)),
+        (Shape::Parts, _) => {
+            let part = amount(written).ok_or_else(wrong)?;
+            Ok(Value::Amounts(vec![part]).into())
+        }
         (Shape::Switch, DeValue::Boolean(on)) => Ok(Value::Switch(*on).into()),
         (Shape::Variables | Shape::Pairs, DeValue::Table(table)) => Ok(variables(table)),
         (
@@ -75,6 +84,7 @@ fn convert(shape: Shape, written: &Spanned<DeValue<'_>>) -> Result<Converted, Fa
             | Shape::Globs
             | Shape::Count(_)
             | Shape::Duration(_)
+            | Shape::Fraction(_)
             | Shape::Switch
             | Shape::Words
             | Shape::Variables
@@ -96,6 +106,30 @@ fn texts(shape: Shape, elements: &[Spanned<DeValue<'_>>]) -> Converted {
         }
     }
     Converted { value: Value::List(texts), places, faults }
+}
+
+/// A number, or the text of one as shells and habit write it (`"$5"`).
+fn amount(written: &Spanned<DeValue<'_>>) -> Option<Amount> {
+    match written.get_ref() {
+        DeValue::Integer(_) => Amount::from_f64(integer(written)?.into()),
+        DeValue::Float(number) => Amount::parse(number.as_str()),
+        DeValue::String(text) => Amount::parse(text),
+        DeValue::Boolean(_) | DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
+    }
+}
+
+fn amounts(elements: &[Spanned<DeValue<'_>>]) -> Converted {
+    let (mut amounts, mut places, mut faults) = (Vec::new(), Vec::new(), Vec::new());
+    for element in elements {
+        match amount(element) {
+            Some(amount) => {
+                amounts.push(amount);
+                places.push(element.span());
+            }
+            None => faults.push(mismatch(&Shape::Parts.expected_element(), element)),
+        }
+    }
+    Converted { value: Value::Amounts(amounts), places, faults }
 }
 
 fn variables(table: &DeTable<'_>) -> Converted {

@@ -206,8 +206,8 @@ verify = ["ok", "", 3]
 complete_without_claim = "yes"
 [protect]
 paths = ["a[", "/etc/**"]
-[budget]
-usd = 5
+[colours]
+sky = 5
 "#,
     )
     .user("[people]\nwait = true\n")
@@ -241,8 +241,8 @@ wiggum.toml:17:26: `checks.complete_without_claim`: expected true or false, foun
 wiggum.toml:19:10: `protect.paths`: "a[" is not a path pattern: unclosed character class; missing ']'
 wiggum.toml:19:16: `protect.paths`: the pattern "/etc/**" is not relative to the workspace
   hint: write "etc/**"
-wiggum.toml:20:2: unknown section `[budget]`
-  hint: the sections are agent, limits, retry, checks, protect, people
+wiggum.toml:20:2: unknown section `[colours]`
+  hint: the sections are agent, limits, budget, retry, checks, protect, people, handoff
 WIGGUM_HEADLESS: expected true or false, found the text "perhaps"
 STUCK_THRESHOLD: expected a whole number, 0 or more, found the text "many"
 WIGGUM_LIMITS_ITERATION: unknown variable
@@ -307,7 +307,7 @@ fn hints_for_unknown_keys() {
         "[[loops]]\nname = \"a\"\nbacklog = \"b\"\n",
         "wiggum.toml:1:3: `[[loops]]` is not available yet\n  hint: one file describes one loop: its keys are set at the top and in the sections",
     );
-    for later in ["budget", "handoff", "health", "breaker", "claims", "sandbox"] {
+    for later in ["health", "breaker", "claims", "sandbox"] {
         let problems = Case::new(&format!("[{later}]\n")).problems();
         assert!(
             problems.starts_with(&format!("wiggum.toml:1:2: unknown section `[{later}]`\n  hint: ")),
@@ -435,6 +435,8 @@ fn all_flags() {
         scenario: None,
         max_iterations: Some(0),
         max_duration: Some(Millis::from_secs(7200)),
+        max_cost: value::Amount::parse("2.5"),
+        budget_strategy: Some("greedy".to_owned()),
         max_retries: Some(0),
         verify: vec!["v".to_owned(), "w".to_owned()],
         complete_without_claim: Some(true),
@@ -459,6 +461,8 @@ agent.sandbox = \"none\" <- --sandbox
 agent.timeout = \"1m\" <- --agent-timeout
 limits.iterations = none <- --max-iterations
 limits.duration = \"2h\" <- --max-duration
+budget.max_cost = 2.5 <- --max-cost
+budget.strategy = \"greedy\" <- --budget-strategy
 retry.max_retries = 0 <- --max-retries
 checks.verify = [\"v\", \"w\"] <- --verify
 checks.complete_without_claim = true <- --complete-without-claim"
@@ -635,7 +639,10 @@ fn every_rule_of_the_policy_has_a_key() {
             Shape::Commands | Shape::Globs | Shape::Words => Value::List(vec!["other".to_owned()]),
             Shape::Count(_) => Value::Count(4711),
             Shape::Duration(_) => Value::Duration(Millis(4711)),
-            Shape::Switch => Value::Switch(true),
+            Shape::Amount(_) => Value::Amount(value::Amount::from_f64(4.5).unwrap()),
+            Shape::Fraction(_) => Value::Amount(value::Amount::from_f64(0.4711).unwrap()),
+            Shape::Parts => Value::Amounts(vec![value::Amount::from_f64(0.5).unwrap()]),
+            Shape::Switch => Value::Switch(key.default() != Value::Switch(true)),
             Shape::Choice(words) => {
                 let unlike = words.iter().find(|word| Value::Text((**word).to_owned()) != key.default());
                 Value::Text((*unlike.unwrap()).to_owned())
@@ -742,4 +749,79 @@ fn the_documentation_knows_every_key() {
         assert!(key.variables().all(|variable| text.contains(&format!("`{variable}`"))), "{}", key.path);
     }
     assert!(text.contains("| `iterations` | number | `50` |"), "{text}");
+}
+
+#[test]
+fn money_that_makes_no_sense_is_refused_with_its_line() {
+    check_problems(
+        "[budget]\nmax_cost = -1\ntask_cost = nan\nproject_cost = inf\nalert_at = 70\nmulti_agent_factor = 0\n\
+         action = \"stop\"\nstrategy = \"gready\"\nmax_tokens = 1.5\norganisation_cost = 0.0000001\n",
+        "\
+wiggum.toml:2:12: `budget.max_cost`: expected an amount such as 5 or 2.50, 0 or more, found -1
+wiggum.toml:3:13: `budget.task_cost`: expected an amount such as 5 or 2.50, 0 or more, found nan
+wiggum.toml:4:16: `budget.project_cost`: expected an amount such as 5 or 2.50, 0 or more, found inf
+wiggum.toml:5:12: `budget.alert_at`: expected a part above 0 and up to 1, found 70
+  hint: write 0.7
+wiggum.toml:6:22: `budget.multi_agent_factor`: expected an amount such as 5 or 2.50, more than 0, found 0
+wiggum.toml:7:10: `budget.action`: expected \"allow\", \"throttle\", \"deny\" or \"alert-only\", found \"stop\"
+wiggum.toml:8:12: `budget.strategy`: expected \"greedy\", \"critical-path\" or \"conservative\", found \"gready\"
+  hint: did you mean \"greedy\"?
+wiggum.toml:9:14: `budget.max_tokens`: expected a whole number, 0 or more, found 1.5
+wiggum.toml:10:21: `budget.organisation_cost`: expected an amount such as 5 or 2.50, 0 or more, found 0.0000001",
+    );
+    check_problems(
+        "[budget]\nalert_at = [0.5, 80, 0]\n",
+        "wiggum.toml:2:18: `budget.alert_at`: expected a part above 0 and up to 1, found 80\n  hint: write 0.8\n\
+         wiggum.toml:2:22: `budget.alert_at`: expected a part above 0 and up to 1, found 0",
+    );
+}
+
+#[test]
+fn budgets_by_file_and_by_the_names_of_older_programs() {
+    let case = Case::new("[budget]\nmax_cost = 50\nalert_at = [0.5, 0.9]\n")
+        .env(&[("MAX_COST", "2.50"), ("MAX_CALLS_PER_HOUR", "100")]);
+    assert_eq!(
+        case.set(),
+        "limits.calls_per_hour = 100 <- MAX_CALLS_PER_HOUR\nbudget.max_cost = 2.5 <- MAX_COST\n\
+         budget.alert_at = [0.5, 0.9] <- wiggum.toml:3"
+    );
+    let budget = case.config().policy.budget;
+    assert_eq!((budget.own.max_cost, budget.alert_at), (Some(2.5), vec![0.5, 0.9]));
+    assert_eq!(Case::new("[budget]\nmax_cost = 0\n").config().policy.budget.own.max_cost, None);
+}
+
+#[test]
+fn prices_of_models() {
+    let case = Case::new("[prices.\"some/model-1.5\"]\ninput = 3\noutput = 15.0\ncache_read = 0.3\n");
+    assert_eq!(
+        case.set(),
+        "prices.\"some/model-1.5\".cache_read = 0.3 <- wiggum.toml:4\n\
+         prices.\"some/model-1.5\".input = 3 <- wiggum.toml:2\n\
+         prices.\"some/model-1.5\".output = 15 <- wiggum.toml:3"
+    );
+    let prices = case.config().policy.prices["some/model-1.5"];
+    assert_eq!((prices.input, prices.output, prices.cache_read, prices.cache_write), (3.0, 15.0, 0.3, 3.0));
+    check_problems(
+        "[prices.m]\ninput = 3\n",
+        "wiggum.toml:2:1: `prices.\"m\"`: the price of output is missing\n  \
+         hint: a model needs at least the prices of input and output",
+    );
+    check_problems(
+        "[prices.m]\ninput = -3\noutput = 1\ninputs = 3\n",
+        "wiggum.toml:2:9: `prices.\"m\".input`: expected an amount such as 5 or 2.50, 0 or more, found -3\n\
+         wiggum.toml:4:1: unknown key `prices.\"m\".inputs`\n  \
+         hint: the prices of a model are input, output, cache_read, cache_write",
+    );
+}
+
+#[test]
+fn the_data_directory() {
+    let of = |variables: &[(&str, &str)]| {
+        let env = variables.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        data_dir(&env).map(|path| path.display().to_string())
+    };
+    assert_eq!(of(&[]), None);
+    assert_eq!(of(&[("HOME", "/h")]).as_deref(), Some("/h/.local/share/wiggum"));
+    assert_eq!(of(&[("HOME", "/h"), ("XDG_DATA_HOME", "/x")]).as_deref(), Some("/x/wiggum"));
+    assert_eq!(of(&[("HOME", "/h"), ("WIGGUM_DATA_DIR", "/d")]).as_deref(), Some("/d"));
 }

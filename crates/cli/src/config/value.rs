@@ -16,8 +16,42 @@ pub(crate) enum Value {
     Count(u32),
     Switch(bool),
     Duration(Millis),
+    Amount(Amount),
+    Amounts(Vec<Amount>),
     List(Vec<String>),
     Variables(BTreeMap<String, String>),
+}
+
+/// A number with up to six decimals, zero or more: dollars, or a part of something. Counted in
+/// millionths, so that two of them are equal exactly when they are written alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Amount(u64);
+
+impl Amount {
+    const ONE: u64 = 1_000_000;
+
+    /// From what was written; nothing of what is negative, not a number or beyond all sense.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let number: f64 = text.trim().trim_start_matches('$').parse().ok()?;
+        Self::from_f64(number)
+    }
+
+    pub(crate) fn from_f64(number: f64) -> Option<Self> {
+        let sensible = number.is_sign_positive() && number <= 1e12;
+        let millionths = (number * Self::ONE as f64).round();
+        let vanishes = number > 0.0 && millionths == 0.0;
+        (sensible && !vanishes).then_some(Self(millionths as u64))
+    }
+
+    pub(crate) fn to_f64(self) -> f64 {
+        self.0 as f64 / Self::ONE as f64
+    }
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.to_f64().to_string())
+    }
 }
 
 /// What a key asks for. It decides which variant of [`Value`] the key's value has.
@@ -32,6 +66,12 @@ pub(crate) enum Shape {
     Globs,
     Count(Zero),
     Duration(Zero),
+    /// Dollars, or how many times.
+    Amount(Zero),
+    /// A part of a whole, such as 0.70.
+    Fraction(Zero),
+    /// One part of a whole or a list of them.
+    Parts,
     Switch,
     Choice(&'static [&'static str]),
     /// One text or a list of them.
@@ -64,6 +104,7 @@ pub(crate) const OWN_VARIABLES: &[&str] = &[
     "WIGGUM_NUDGES",
     "WIGGUM_CRASH_AT",
     "WIGGUM_RECORD",
+    "WIGGUM_DATA_DIR",
 ];
 
 /// Why a value is refused; `element` says which one of a list or table is meant.
@@ -102,6 +143,10 @@ impl Shape {
             Self::Count(Zero::Number | Zero::NoLimit) => "a whole number, 0 or more".to_owned(),
             Self::Count(Zero::Refused) => "a whole number, 1 or more".to_owned(),
             Self::Duration(_) => "a duration such as \"90s\", \"30m\" or \"1h30m\"".to_owned(),
+            Self::Amount(Zero::Number | Zero::NoLimit) => "an amount such as 5 or 2.50, 0 or more".to_owned(),
+            Self::Amount(Zero::Refused) => "an amount such as 5 or 2.50, more than 0".to_owned(),
+            Self::Parts => "a part such as 0.8, or a list of them".to_owned(),
+            Self::Fraction(_) => "a part of a whole between 0 and 1, such as 0.70".to_owned(),
             Self::Switch => "true or false".to_owned(),
             Self::Choice(words) => one_of(words),
             Self::Words => "a text or a list of texts".to_owned(),
@@ -116,11 +161,14 @@ impl Shape {
             Self::Commands => Self::Command.expected(),
             Self::Globs => "a path pattern".to_owned(),
             Self::Words => "a text".to_owned(),
+            Self::Parts => "a part such as 0.8".to_owned(),
             Self::Name
             | Self::Path
             | Self::Command
             | Self::Count(_)
             | Self::Duration(_)
+            | Self::Amount(_)
+            | Self::Fraction(_)
             | Self::Switch
             | Self::Choice(_)
             | Self::Variables
@@ -131,7 +179,9 @@ impl Shape {
     /// Takes a value of this shape if it makes sense, and `0` for what it means here.
     pub(crate) fn accept(self, value: Value) -> Result<Value, Vec<Complaint>> {
         let complaints: Vec<_> = match (&value, self) {
-            (Value::Count(0), Self::Count(zero)) | (Value::Duration(Millis(0)), Self::Duration(zero)) => {
+            (Value::Count(0), Self::Count(zero))
+            | (Value::Duration(Millis(0)), Self::Duration(zero))
+            | (Value::Amount(Amount(0)), Self::Amount(zero) | Self::Fraction(zero)) => {
                 return match zero {
                     Zero::Number => Ok(value),
                     Zero::NoLimit => Ok(Value::None),
@@ -151,7 +201,14 @@ impl Shape {
                     .filter_map(|(index, (name, text))| Some(complain_variable(name, text)?.at(index)))
                     .collect()
             }
-            (Value::None | Value::Count(_) | Value::Switch(_) | Value::Duration(_), _) => Vec::new(),
+            (Value::Amounts(parts), _) => {
+                let elements = parts.iter().enumerate();
+                elements.filter_map(|(index, part)| Some(complain_part(*part)?.at(index))).collect()
+            }
+            (Value::Amount(part), Self::Fraction(_)) => complain_part(*part).into_iter().collect(),
+            (Value::None | Value::Count(_) | Value::Switch(_) | Value::Duration(_) | Value::Amount(_), _) => {
+                Vec::new()
+            }
         };
         if complaints.is_empty() { Ok(value) } else { Err(complaints) }
     }
@@ -176,6 +233,9 @@ impl Shape {
             | Self::Commands
             | Self::Count(_)
             | Self::Duration(_)
+            | Self::Amount(_)
+            | Self::Parts
+            | Self::Fraction(_)
             | Self::Switch
             | Self::Words
             | Self::Variables
@@ -216,6 +276,16 @@ fn complain_choice(words: &[&'static str], text: &str) -> Option<Complaint> {
         Some(word) => complaint.hint(format!("did you mean {word:?}?")),
         None => complaint,
     })
+}
+
+/// 70 where 0.70 is meant is the usual slip.
+fn complain_part(part: Amount) -> Option<Complaint> {
+    if part.0 > 0 && part.0 <= Amount::ONE {
+        return None;
+    }
+    let complaint = Complaint::new(format!("expected a part above 0 and up to 1, found {part}"));
+    let percent = part.0 > Amount::ONE && part.0 <= 100 * Amount::ONE;
+    Some(if percent { complaint.hint(format!("write {}", part.to_f64() / 100.0)) } else { complaint })
 }
 
 fn complain_variable(name: &str, text: &str) -> Option<Complaint> {
@@ -305,6 +375,11 @@ impl fmt::Display for Value {
             Self::Switch(on) => f.pad(if *on { "true" } else { "false" }),
             Self::Text(text) => f.pad(&quoted(text)),
             Self::Duration(millis) => f.pad(&quoted(&format_duration(*millis))),
+            Self::Amount(amount) => amount.fmt(f),
+            Self::Amounts(amounts) => {
+                let texts: Vec<_> = amounts.iter().map(ToString::to_string).collect();
+                f.pad(&format!("[{}]", texts.join(", ")))
+            }
             Self::List(texts) => match texts.as_slice() {
                 [only] => f.pad(&format!("[{}]", quoted(only))),
                 texts => {
@@ -340,6 +415,8 @@ impl From<Value> for serde_json::Value {
             Value::Count(number) => number.into(),
             Value::Switch(on) => on.into(),
             Value::Duration(millis) => format_duration(millis).into(),
+            Value::Amount(amount) => amount.to_f64().into(),
+            Value::Amounts(amounts) => amounts.into_iter().map(Amount::to_f64).collect(),
             Value::List(texts) => texts.into(),
             Value::Variables(variables) => {
                 variables.into_iter().map(|(name, text)| (name, Self::from(text))).collect()
@@ -362,8 +439,9 @@ impl Value {
         match self {
             Self::None => true,
             Self::List(texts) => texts.is_empty(),
+            Self::Amounts(amounts) => amounts.is_empty(),
             Self::Variables(variables) => variables.is_empty(),
-            Self::Text(_) | Self::Count(_) | Self::Switch(_) | Self::Duration(_) => false,
+            Self::Text(_) | Self::Count(_) | Self::Switch(_) | Self::Duration(_) | Self::Amount(_) => false,
         }
     }
 }
@@ -409,6 +487,24 @@ impl Value {
 
     pub(super) fn optional_duration(self) -> Option<Millis> {
         if self == Self::None { None } else { Some(self.duration()) }
+    }
+
+    pub(super) fn amount(self) -> f64 {
+        match self {
+            Self::Amount(amount) => amount.to_f64(),
+            other => other.misfit("an amount"),
+        }
+    }
+
+    pub(super) fn optional_amount(self) -> Option<f64> {
+        if self == Self::None { None } else { Some(self.amount()) }
+    }
+
+    pub(super) fn parts(self) -> Vec<f64> {
+        match self {
+            Self::Amounts(amounts) => amounts.into_iter().map(Amount::to_f64).collect(),
+            other => other.misfit("parts"),
+        }
     }
 
     pub(super) fn list(self) -> Vec<String> {

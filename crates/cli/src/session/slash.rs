@@ -49,6 +49,18 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
         arguments: "",
         action: Action::Show(&["tokens"]),
     },
+    SlashCommand {
+        name: "cost-report",
+        description: "Show what the loop of this project cost, and what the rest will cost",
+        arguments: "",
+        action: Action::Show(&["cost", "--forecast"]),
+    },
+    SlashCommand {
+        name: "checkpoint",
+        description: "Sum up the loop of this project in a checkpoint",
+        arguments: "",
+        action: Action::Show(&["checkpoint", "create"]),
+    },
 ];
 
 /// The command that a prompt calls, and what follows its name.

@@ -165,7 +165,9 @@ impl Project {
         write("mine.txt", "committed\n");
         write("gone.txt", "committed\n");
         write(".gitignore", ".wiggum/\n");
-        write("wiggum.toml", "[retry]\nbackoff = \"0s\"\nmax_retries = 1\n[limits]\nno_progress = 0\n");
+        let budget = "[budget]\nproject_cost = 1000\nmax_cost = 8\nalert_at = 0.5\nstrategy = \"greedy\"\n";
+        let rules = "[retry]\nbackoff = \"0s\"\nmax_retries = 1\n[limits]\nno_progress = 0\n";
+        write("wiggum.toml", &format!("{rules}{budget}"));
         fs::write(self.outside("scenario.toml"), scenario(stories, &self.outside("ran"))).unwrap();
         fs::write(self.outside("ran"), "").unwrap();
         self.git(&["init", "-q", "-b", "main"]);

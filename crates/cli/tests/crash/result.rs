@@ -6,6 +6,8 @@ use std::fs;
 use serde_json::Value;
 use wiggum_core::checker;
 use wiggum_core::event::{Envelope, Event};
+use wiggum_engine::checkpoints;
+use wiggum_store::Registry;
 
 use crate::project::Project;
 
@@ -20,6 +22,8 @@ pub(crate) struct Final {
     /// The events that count, interrupted attempts left out.
     journal: Vec<String>,
     tasks: Vec<String>,
+    /// What every checkpoint says, all of them with their hashes and chained.
+    checkpoints: Vec<String>,
     counters: String,
 }
 
@@ -31,6 +35,7 @@ impl Final {
         assert!(violations.is_empty(), "the journal breaks its invariants: {violations:?}");
         assert_nothing_left(project);
         let state = project.state();
+        assert_all_paid_for(project, state.usage.cost_usd);
         Self {
             backlog: fs::read_to_string(project.root.join("prd.json")).unwrap(),
             commits: commits(project),
@@ -53,6 +58,7 @@ impl Final {
                     )
                 })
                 .collect(),
+            checkpoints: checkpoints(project),
             counters: format!("{} iterations, {:?}", state.iterations, state.usage),
         }
     }
@@ -64,6 +70,7 @@ impl Final {
             ("references", &self.references, &other.references),
             ("journal", &self.journal, &other.journal),
             ("tasks", &self.tasks, &other.tasks),
+            ("checkpoints", &self.checkpoints, &other.checkpoints),
         ];
         for (name, ours, theirs) in lists {
             let longest = ours.len().max(theirs.len());
@@ -99,6 +106,18 @@ fn assert_nothing_left(project: &Project) {
     assert!(!project.outside("pwned").exists(), "a hook that an agent planted was run");
     project.git(&["fsck", "--no-dangling", "--no-progress"]);
     assert_eq!(project.git(&["stash", "list"]), "", "the user's stash is not ours");
+}
+
+fn checkpoints(project: &Project) -> Vec<String> {
+    let (store, id) = project.store().unwrap();
+    let all = checkpoints::list(&store, id).unwrap();
+    checkpoints::verify(&store, &all).unwrap_or_else(|(kept, damage)| panic!("{kept:?}: {damage}"));
+    let text = |kept: &checkpoints::Kept| {
+        let mut value = serde_json::to_value(checkpoints::read(&store, kept).unwrap()).unwrap();
+        normalise(&mut value);
+        value.to_string()
+    };
+    all.iter().map(text).collect()
 }
 
 fn commits(project: &Project) -> Vec<String> {
@@ -195,7 +214,8 @@ fn kind(event: &Event) -> Kind {
         | Event::TreeAltered { .. }
         | Event::Judged { .. }
         | Event::TaskCompleted { .. }
-        | Event::CommitRefused { .. } => Kind::Step,
+        | Event::CommitRefused { .. }
+        | Event::HandoffStarted { .. } => Kind::Step,
         Event::EvidenceGathered { .. } | Event::WorkInspected { .. } => Kind::Check,
         Event::RunStarted { .. }
         | Event::TaskFailed { .. }
@@ -210,18 +230,33 @@ fn kind(event: &Event) -> Kind {
         | Event::UserChangesSetAside { .. }
         | Event::UserChangesPutBack { .. }
         | Event::BacklogBroken { .. }
+        | Event::BudgetAlert { .. }
+        | Event::RestoreStarted { .. }
+        | Event::Restored { .. }
         | Event::RunEnded { .. } => Kind::Outside,
         Event::Interrupted { .. } => Kind::Interruption,
         Event::RunResumed { .. } => Kind::Resumption,
-        Event::LoopCreated { .. }
+        // Compared by what is in them.
+        Event::Checkpointed { .. }
+        | Event::LoopCreated { .. }
         | Event::BacklogRead { .. }
         | Event::StatusWritten { .. }
         | Event::StatusPutBack { .. }
         | Event::Nudged { .. }
         | Event::WorkKept { .. }
         | Event::WorkspaceReset { .. }
+        | Event::BudgetAsked { .. }
+        | Event::Charged { .. }
         | Event::Noticed { .. } => Kind::Bookkeeping,
     }
+}
+
+/// What loops share knows of every call that the journal knows of, and of no call under way.
+fn assert_all_paid_for(project: &Project, cost: f64) {
+    let registry = Registry::open_existing(&project.outside(".local/share/wiggum/registry.db")).unwrap();
+    let all = registry.expect("the loop is entered").shared("").unwrap().organisation;
+    assert!(all.spent.cost_usd >= cost - 1e-9, "{} spent, but {all:?} known", cost);
+    assert_eq!(all.in_flight, 0, "{all:?}");
 }
 
 fn text_of(event: &Event) -> String {
@@ -248,6 +283,16 @@ fn normalise(value: &mut Value) {
                 "policy",
                 "reference",
                 "workspace",
+                // Of a checkpoint.
+                "id",
+                "at",
+                "loop",
+                "seq",
+                "kept",
+                "kept_under",
+                "previous",
+                "agent_duration",
+                "check_duration",
             ] {
                 fields.remove(name);
             }

@@ -133,7 +133,7 @@ impl Fence {
 }
 
 /// Elements whose content is not addressed to us as a statement.
-const REGIONS: [&str; 13] = [
+const REGIONS: [&str; 15] = [
     ESCALATE,
     "think",
     "thinking",
@@ -147,6 +147,8 @@ const REGIONS: [&str; 13] = [
     "blockquote",
     "pre",
     "code",
+    "memory",
+    "handoff",
 ];
 const ESCALATE: &str = "escalate";
 

@@ -9,9 +9,11 @@ mod echo;
 pub mod error;
 pub mod escalation;
 mod lines;
+pub mod notes;
 mod sentence;
 mod status;
 
 pub use claim::{ClaimReader, DEFAULT_PROMISES};
 pub use error::{failure_from, failure_of, signature};
 pub use escalation::read_escalations;
+pub use notes::{Notes, read_notes};

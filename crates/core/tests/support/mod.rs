@@ -2,14 +2,16 @@
 
 use jiff::Timestamp;
 use uuid::Uuid;
+use wiggum_core::budget::{self, Account, AtLimit, Cap, Shared, Strategy, Sum};
 use wiggum_core::decide::{Action, StopWhy, decide};
 use wiggum_core::event::{
     AgentFacts, Answer, BlobRef, Claim, ClaimSource, EndReason, Envelope, Event, Evidence, Exit, Failure,
-    Question, QuestionKind, Trouble,
+    Question, QuestionKind, Trouble, Usage,
 };
+use wiggum_core::handoff::Trigger;
 use wiggum_core::ids::{LoopId, TaskId};
 use wiggum_core::policy::{Millis, Policy};
-use wiggum_core::state::{Loop, add_millis};
+use wiggum_core::state::{Loop, Stage, add_millis};
 use wiggum_core::task::{FileStatus, Task};
 
 /// How the agent of a world behaves.
@@ -28,6 +30,10 @@ pub(crate) struct World {
     pub(crate) journal: Vec<Envelope>,
     pub(crate) policy: Policy,
     pub(crate) interrupt_first: u32,
+    /// What every call costs, in cents and in tokens; nothing is told if it is nothing.
+    pub(crate) cents: u64,
+    /// What other loops with the same budget have spent, and set aside.
+    pub(crate) others: Account,
     mood: Mood,
     seed: u64,
     pub(crate) now: Timestamp,
@@ -43,6 +49,8 @@ impl World {
             journal: Vec::new(),
             policy,
             interrupt_first: 0,
+            cents: 0,
+            others: Account::default(),
             mood,
             seed,
             now: Timestamp::UNIX_EPOCH,
@@ -64,6 +72,7 @@ impl World {
         if world.maybe(5) {
             world.policy.checks.verify.clear();
         }
+        world.random_budget();
         let count = world.below(12);
         let names: Vec<String> = (0..count)
             .map(|n| match n {
@@ -183,6 +192,7 @@ impl World {
         self.now = add_millis(self.now, 250);
         match action.clone() {
             Action::Record(event) => self.push(*event),
+            Action::StartIteration { .. } if !self.set_money_aside() => {}
             Action::StartIteration { iteration, task, attempt, agent, carried } => {
                 self.push(Event::IterationStarted {
                     iteration,
@@ -199,7 +209,7 @@ impl World {
                 });
                 self.now = add_millis(self.now, 1000);
             }
-            Action::StopAgent { why: StopWhy::AgentTimeout, .. } => self.end_agent(),
+            Action::StopAgent { why: StopWhy::AgentTimeout | StopWhy::Handoff, .. } => self.end_agent(),
             Action::StopAgent { .. } => self.interrupt(),
             Action::TakeTree { iteration, attempt } => {
                 self.push(Event::TreeTaken { iteration, attempt, flags: Vec::new() });
@@ -234,6 +244,7 @@ impl World {
             Action::PutBackUserChanges { commit } => {
                 self.push(Event::UserChangesPutBack { commit, clean: true });
             }
+            Action::Checkpoint => self.checkpoint(),
         }
     }
 
@@ -269,14 +280,59 @@ impl World {
             exit: Exit::Code { code: i32::from(error.is_some()) },
             message: BlobRef::default(),
             duration: Millis(1000),
-            usage: None,
+            usage: self.usage(),
             facts: Box::new(AgentFacts { trouble, ..AgentFacts::default() }),
             claim,
             questions,
             error,
             flags: Vec::new(),
+            notes: Box::default(),
             ended_processes: 0,
         });
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        let usage =
+            Usage { input_tokens: self.cents, cost_usd: self.cents as f64 / 100.0, ..Usage::default() };
+        (self.cents > 0).then_some(usage)
+    }
+
+    /// As the registry does, with other loops that spend at the same time.
+    fn set_money_aside(&mut self) -> bool {
+        let budget = &self.state.policy.budget;
+        if !budget.is_shared() {
+            return true;
+        }
+        let mut spent = self.others.spent;
+        spent += Sum::from(self.state.usage);
+        let account = Account { spent, ..self.others };
+        let figures = Shared { project: account, organisation: account };
+        let granted = budget::admits(budget, self.state.spending.largest, &figures);
+        if self.mood == Mood::Random {
+            let (spends, waits) = (self.maybe(3), self.maybe(2));
+            self.others.spent.cost_usd += if spends { 0.2 } else { 0.0 };
+            self.others.reserved.cost_usd = if waits { 0.3 } else { 0.0 };
+            self.others.in_flight = u32::from(waits);
+        }
+        self.push(Event::BudgetAsked { granted, figures });
+        granted
+    }
+
+    fn random_budget(&mut self) {
+        self.cents = u64::from(self.below(60));
+        let mut cap = || Cap {
+            max_cost: self.maybe(4).then(|| f64::from(self.below(800)) / 100.0 + 0.01),
+            max_tokens: self.maybe(8).then(|| u64::from(self.below(600)) + 1),
+        };
+        let (own, task, project, organisation) = (cap(), cap(), cap(), cap());
+        let actions = [AtLimit::Allow, AtLimit::Throttle, AtLimit::Deny, AtLimit::Deny, AtLimit::AlertOnly];
+        let strategies = [Strategy::Greedy, Strategy::CriticalPath, Strategy::Conservative];
+        let budget = &mut self.policy.budget;
+        (budget.own, budget.task, budget.project, budget.organisation) = (own, task, project, organisation);
+        self.policy.budget.action = actions[self.below(5) as usize];
+        self.policy.budget.strategy = strategies[self.below(3) as usize];
+        self.policy.budget.alert_at = [vec![0.8], vec![0.5, 0.9], Vec::new()][self.below(3) as usize].clone();
+        self.policy.limits.calls_per_hour = self.maybe(6).then(|| self.below(6) + 1);
     }
 
     /// Now and then it is the agent that cannot work.
@@ -328,6 +384,20 @@ impl World {
         }
     }
 
+    /// Stored nowhere: its id stands for its hash.
+    pub(crate) fn checkpoint(&mut self) {
+        let id = Uuid::from_u128(u128::from(self.state.seq));
+        let checkpoint = wiggum_core::checkpoint::build(&self.state, id, self.now);
+        self.push(Event::Checkpointed {
+            iteration: checkpoint.iteration,
+            task: checkpoint.task,
+            id,
+            checkpoint: BlobRef { sha256: id.to_string(), ..BlobRef::default() },
+            previous: checkpoint.previous,
+            by: String::new(),
+        });
+    }
+
     fn interrupt(&mut self) {
         let Some(open) = self.state.open.clone() else { return };
         self.push(Event::Interrupted {
@@ -360,7 +430,7 @@ impl World {
         let tasks: Vec<TaskId> = self.state.tasks.iter().map(|entry| entry.spec.id.clone()).collect();
         let any = (!tasks.is_empty()).then(|| tasks[self.below(tasks.len() as u32) as usize].clone());
         let running = self.state.open.as_ref().map(|open| open.task.clone());
-        match (self.below(6), any) {
+        match (self.below(7), any) {
             (0, _) => self.push(Event::Paused { by }),
             (1, _) if self.maybe(4) => self.push(Event::StopRequested { by }),
             (2, Some(task)) if Some(&task) != running.as_ref() => {
@@ -382,8 +452,16 @@ impl World {
                     order: None,
                 });
             }
+            (6, _) => self.hand_over(by),
             _ => {}
         }
+    }
+
+    fn hand_over(&mut self, by: String) {
+        let asked = self.maybe(2);
+        let Some(open) = self.state.open.as_ref().filter(|open| open.stage == Stage::Agent) else { return };
+        let (iteration, attempt) = (open.iteration, open.attempt);
+        self.push(Event::HandoffStarted { iteration, attempt, trigger: Trigger::Requested { by }, asked });
     }
 
     fn maybe(&mut self, one_in: u32) -> bool {

@@ -68,7 +68,7 @@ pub(crate) fn stream(bytes: &[u8]) {
         parser.push(Stream::Stdout, first);
         parser.push(Stream::Stdout, second);
         parser.push(Stream::Stderr, first);
-        parser.finish(Exit::Code { code: i32::from(bytes.len() % 2 == 0) }, &now());
+        parser.finish(Exit::Code { code: i32::from(bytes.len().is_multiple_of(2)) }, &now());
     }
 }
 
@@ -77,9 +77,9 @@ pub(crate) fn plain_output(bytes: &[u8]) {
     let mut parser = agent.parser();
     parser.push(Stream::Stderr, bytes);
     parser.finish(Exit::Code { code: 1 }, &now());
-    String::from_utf8_lossy(bytes)
-        .lines()
-        .for_each(|line| drop(wiggum_agents::trouble_in_line(line, now)));
+    for line in String::from_utf8_lossy(bytes).lines() {
+        wiggum_agents::trouble_in_line(line, now);
+    }
 }
 
 /// A journal as it is printed, one event a line: what can be read is folded, whatever sense it makes.

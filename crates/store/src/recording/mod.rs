@@ -116,6 +116,7 @@ pub enum Shown {
     ToolCall { name: String, detail: String },
     ToolResult { text: String, is_error: bool },
     Usage { usage: Usage },
+    Context { used: u64, window: Option<u64> },
     Session { id: String },
     Limit { reached: bool, resets_at: Option<Timestamp> },
     Retrying { trouble: Trouble },

@@ -34,10 +34,19 @@ impl Git {
 
     /// Is HEAD's tree another than that of a saved index, the excluded paths apart?
     pub fn differs_from_index(&self, saved: &Path, exclude: &[&str]) -> Result<bool, GitError> {
-        let mut command = owned(&["diff-index", "--cached", "--quiet", "HEAD", "--", "."]);
+        self.index_differs("HEAD", Some(saved), exclude)
+    }
+
+    /// Is the index another tree than that of a commit, the excluded paths apart?
+    pub fn index_differs_from(&self, commit: &str, exclude: &[&str]) -> Result<bool, GitError> {
+        self.index_differs(commit, None, exclude)
+    }
+
+    fn index_differs(&self, commit: &str, saved: Option<&Path>, exclude: &[&str]) -> Result<bool, GitError> {
+        let mut command = owned(&["diff-index", "--cached", "--quiet", commit, "--", "."]);
         command.extend(exclude.iter().map(|path| excluding(path)));
         let mut launch = self.launch(&command, Hooks::Off);
-        launch.env.push(("GIT_INDEX_FILE".into(), saved.into()));
+        launch.env.extend(saved.map(|saved| ("GIT_INDEX_FILE".into(), saved.into())));
         let output = process::run(launch)?;
         match output.exit {
             Exit::Code { code: 0 } => Ok(false),

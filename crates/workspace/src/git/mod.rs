@@ -2,15 +2,18 @@
 //!
 //! The command and not a library, because only the command honours hooks, filters and every
 //! configuration. What is asked in each iteration without changing anything (where HEAD is, whether
-//! hooks exist) is read from the files instead, so that a completed iteration costs three git
-//! processes: [`Git::stage_all`], [`Git::status`], [`Git::commit`].
+//! hooks exist, whether the tree is still as it was staged) is read from the files instead, so that a
+//! completed iteration costs two git processes, [`Git::stage_all`] and [`Git::commit`], and a third,
+//! [`Git::status`], only where the files leave a doubt.
 //!
 //! Hooks run for [`Git::commit`] alone; everything else is bookkeeping they should not see. The
 //! user's stash list is never touched.
 
 mod carry;
+mod glance;
 mod guardian;
 mod head;
+mod index;
 mod locks;
 mod status;
 mod work;
@@ -26,6 +29,7 @@ use wiggum_core::event::Exit;
 use crate::crash;
 use crate::process::{self, CommandLine, Input, Launch, LaunchError, Output};
 
+pub use glance::Known;
 pub use guardian::Guardian;
 pub use head::Head;
 pub use status::{Change, Entry, Status};
@@ -103,8 +107,7 @@ impl Git {
                 return Ok(None);
             }
         }
-        let mut git = Self::new(directory, None);
-        git.env = env;
+        let mut git = Self::new(directory, None).with_env(env);
         // The git directory comes last, since it alone may contain a line break.
         let query = ["rev-parse", "--is-inside-work-tree", "--show-cdup", "--absolute-git-dir"];
         let output = git.output(&query, Hooks::Off)?;
@@ -143,6 +146,13 @@ impl Git {
         self
     }
 
+    /// Variables that every git command gets.
+    #[must_use]
+    pub fn with_env(mut self, env: Vec<(OsString, OsString)>) -> Self {
+        self.env = env;
+        self
+    }
+
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -172,7 +182,7 @@ impl Git {
 
     /// Puts the whole work tree into the index, but for these paths.
     pub fn stage_all(&self, exclude: &[&str]) -> Result<(), GitError> {
-        let excluded = exclude.iter().map(|path| excluding(path));
+        let excluded = exclude.iter().map(|path| excluding_from_add(path));
         let mut command = owned(&["add", "-A", "--", "."]);
         command.extend(excluded);
         self.run(&command)
@@ -189,6 +199,9 @@ impl Git {
     /// committed. Git never writes to an index in place, so a hard link is enough.
     pub fn save_index(&self, to: &Path) -> Result<(), GitError> {
         let index = self.index_path();
+        if same_file(&index, to) {
+            return Ok(());
+        }
         let on_target = |source| GitError::File { path: to.to_owned(), source };
         if !index.exists() {
             // A new repository has none before the first file is added.
@@ -210,6 +223,9 @@ impl Git {
 
     pub fn put_back_index(&self, from: &Path) -> Result<(), GitError> {
         let (index, lock) = (self.index_path(), self.git_dir.join("index.lock"));
+        if same_file(&index, from) && !lock.exists() {
+            return Ok(());
+        }
         match link_or_copy(from, &lock) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -316,6 +332,10 @@ impl Git {
         let command = ["rev-parse", "--quiet", "--verify", "--end-of-options", reference];
         let output = self.output(&command, Hooks::Off)?;
         Ok(output.exit.success().then(|| text(&output.stdout).trim().to_owned()))
+    }
+
+    pub fn set_reference(&self, reference: &str, commit: &str) -> Result<(), GitError> {
+        self.run(&["update-ref", reference, commit])
     }
 
     pub fn delete_reference(&self, reference: &str) -> Result<(), GitError> {
@@ -481,6 +501,25 @@ fn literal(path: &str) -> String {
 
 fn excluding(path: &str) -> String {
     format!(":(top,exclude,literal){path}")
+}
+
+/// `git add` takes a path that is written out for one that it is asked to add, even to be left out, and
+/// fails if it is ignored. Of a pattern, also of one that fits a single path only, it does not.
+fn excluding_from_add(path: &str) -> String {
+    let Some(at) = path.find(|c: char| c.is_ascii_alphanumeric()) else { return excluding(path) };
+    let escaped = |part: &str| -> String {
+        let special = |c: char| matches!(c, '*' | '?' | '[' | '\\').then_some('\\');
+        part.chars().flat_map(|c| special(c).into_iter().chain([c])).collect()
+    };
+    let (before, after) = (escaped(&path[..at]), escaped(&path[at + 1..]));
+    format!(":(top,exclude,glob){before}[{}]{after}", &path[at..=at])
+}
+
+/// Are both names of one file?
+fn same_file(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let number = |path: &Path| path.symlink_metadata().map(|file| (file.dev(), file.ino()));
+    matches!((number(one), number(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 fn remove_if_there(path: &Path) -> io::Result<()> {

@@ -51,7 +51,16 @@ pub enum Change {
 
 impl Git {
     pub fn status(&self) -> Result<Status, GitError> {
-        let command = owned(&[
+        Ok(self.ask_status(&[])?.0)
+    }
+
+    /// Also what is ignored: files, and directories with a `/` at the end as wholes.
+    pub(super) fn status_and_ignored(&self) -> Result<(Status, Vec<String>), GitError> {
+        self.ask_status(&["--ignored=matching"])
+    }
+
+    fn ask_status(&self, more: &[&str]) -> Result<(Status, Vec<String>), GitError> {
+        let mut command = owned(&[
             "status",
             "--porcelain=v2",
             "-z",
@@ -59,18 +68,22 @@ impl Git {
             "--untracked-files=all",
             "--ignore-submodules=none",
         ]);
+        command.extend(owned(more));
         let output = self.bytes(&command)?;
         parse(&output).map_err(|line| GitError::Answer { command: command.join(" "), answer: line })
     }
 }
 
-fn parse(output: &[u8]) -> Result<Status, String> {
-    let mut status = Status::default();
+fn parse(output: &[u8]) -> Result<(Status, Vec<String>), String> {
+    let (mut status, mut ignored) = (Status::default(), Vec::new());
     for record in output.split(|byte| *byte == 0).filter(|record| !record.is_empty()) {
         let record = text(record);
-        parse_record(&record, &mut status).ok_or_else(|| record.clone().into_owned())?;
+        match record.strip_prefix("! ") {
+            Some(path) => ignored.push(path.to_owned()),
+            None => parse_record(&record, &mut status).ok_or_else(|| record.clone().into_owned())?,
+        }
     }
-    Ok(status)
+    Ok((status, ignored))
 }
 
 fn parse_record(record: &str, status: &mut Status) -> Option<()> {
@@ -93,7 +106,7 @@ fn parse_record(record: &str, status: &mut Status) -> Option<()> {
             status.untracked.push(rest.to_owned());
             Some(())
         }
-        "#" | "!" => Some(()),
+        "#" => Some(()),
         _ => None,
     }
 }

@@ -1,10 +1,14 @@
-//! What tokens cost, as the user says: providers change their prices too often to be trusted here.
+//! What tokens cost where the agent does not say it itself. Prices are the user's: providers change
+//! theirs too often for numbers here to be trusted.
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use wiggum_core::event::Usage;
+
+use crate::event::Usage;
 
 /// In US dollars per million tokens.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Prices {
     pub input: f64,
     pub output: f64,
@@ -44,7 +48,7 @@ impl Prices {
         })
     }
 
-    pub(crate) fn of(self, usage: &Usage) -> f64 {
+    pub fn of(self, usage: &Usage) -> f64 {
         let cost = |tokens: u64, price: f64| tokens as f64 * price / 1_000_000.0;
         cost(usage.input_tokens, self.input)
             + cost(usage.output_tokens, self.output)
@@ -53,9 +57,35 @@ impl Prices {
     }
 }
 
+impl Usage {
+    /// Tokens of every kind.
+    pub fn tokens(&self) -> u64 {
+        let Self { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd: _ } = *self;
+        [output_tokens, cache_read_tokens, cache_write_tokens]
+            .into_iter()
+            .fold(input_tokens, u64::saturating_add)
+    }
+
+    /// Tokens, but not what they cost: that nobody told a cost does not mean that there is none.
+    pub fn is_unpriced(&self) -> bool {
+        self.cost_usd == 0.0 && self.tokens() > 0
+    }
+
+    /// With the cost that these prices give, unless it is known already.
+    #[must_use]
+    pub fn priced(self, prices: Option<&Prices>) -> Self {
+        match prices {
+            Some(prices) if self.is_unpriced() => Self { cost_usd: prices.of(&self), ..self },
+            Some(_) | None => self,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const PRICES: Prices = Prices { input: 3.0, output: 15.0, cache_read: 0.5, cache_write: 4.0 };
 
     #[test]
     fn every_kind_of_token_has_its_price() {
@@ -80,5 +110,15 @@ mod tests {
         assert_eq!(read(&[("input", "cheap")]), PriceError::Number("cheap".to_owned()));
         assert_eq!(read(&[("input", "-1")]), PriceError::Number("-1".to_owned()));
         assert_eq!(read(&[("input", "1")]), PriceError::Missing("output"));
+    }
+
+    #[test]
+    fn the_agents_own_figure_wins_and_no_price_leaves_it_open() {
+        let told = Usage { input_tokens: 1_000_000, cost_usd: 0.25, ..Usage::default() };
+        assert_eq!(told.priced(Some(&PRICES)).cost_usd, 0.25);
+        let untold = Usage { cost_usd: 0.0, ..told };
+        assert_eq!(untold.priced(Some(&PRICES)).cost_usd, 3.0);
+        assert!(untold.priced(None).is_unpriced());
+        assert!(!Usage::default().is_unpriced());
     }
 }

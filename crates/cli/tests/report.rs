@@ -1,0 +1,115 @@
+//! The account of a run: why it stopped, what it did, what a person should look at.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test may fail here")]
+
+mod support;
+
+use std::fs;
+
+use serde_json::Value;
+use support::Sandbox;
+
+/// A needs a second attempt, B touches a test and prints what no page should swallow, C never works.
+const AGENT: &str = r#"
+    case $WIGGUM_TASK_ID-$WIGGUM_ATTEMPT in
+        A-1) claim; exit ;;
+        B-*) echo 'assert 1' >> tests/basic.txt ;;
+        C-*) echo '<script>alert("hi")</script> *bold* [link](x)' >&2; exit 3 ;;
+    esac
+    echo x > "$WIGGUM_TASK_ID.txt"
+    claim"#;
+
+fn ended() -> Sandbox {
+    let sandbox = Sandbox::with_tasks(&["A", "B", "C"]);
+    sandbox.write("tests/basic.txt", "assert\n");
+    sandbox.commit_all("tests");
+    sandbox.write("wiggum.toml", "[retry]\nmax_retries = 1\nbackoff = \"0s\"\n");
+    sandbox.run(AGENT, &["--verify", "echo looking; test -e $WIGGUM_TASK_ID.txt"]).exits(6);
+    sandbox
+}
+
+fn of_loop(sandbox: &Sandbox, name: &str) -> String {
+    fs::read_to_string(sandbox.state_dir().loop_dir(sandbox.loop_id()).join(name)).unwrap()
+}
+
+#[test]
+fn a_run_ends_with_its_account_in_three_forms() {
+    let sandbox = ended();
+    let json: Value = serde_json::from_str(&of_loop(&sandbox, "report.json")).unwrap();
+    assert_eq!(json["termination_reason"], "person_needed");
+    assert_eq!(json["exit_code"], 6);
+    let task = |id: &str| json["tasks"].as_array().unwrap().iter().find(|task| task["id"] == id).unwrap();
+    let (a, c) = (task("A"), task("C"));
+    assert_eq!(a["state"], "done");
+    assert_eq!(a["history"].as_array().unwrap().len(), 2);
+    let refuted = &a["history"][0];
+    assert_eq!(refuted["outcome"], "claim refuted");
+    assert_eq!(refuted["evidence"][0]["passed"], false);
+    assert_eq!(refuted["evidence"][0]["output"], "looking");
+    assert_eq!(a["history"][1]["outcome"], "completed");
+    assert_eq!(a["commit"].as_str().unwrap().len(), 40);
+    assert_eq!(c["state"], "failed");
+
+    let kinds: Vec<(&str, Option<&str>)> = json["attention"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| (item["kind"].as_str().unwrap(), item["task"].as_str()))
+        .collect();
+    assert_eq!(kinds, [("question", Some("C")), ("failed", Some("C")), ("flag", Some("B"))]);
+    let moments = json["timeline"].as_array().unwrap();
+    assert!(moments.first().unwrap()["what"].as_str().unwrap().starts_with("run 1 started"));
+    assert!(moments.last().unwrap()["what"].as_str().unwrap().starts_with("run ended: person_needed"));
+
+    let markdown = of_loop(&sandbox, "report.md");
+    assert!(markdown.contains("**Why it stopped:** person_needed"), "{markdown}");
+    assert!(markdown.contains("2 of 3 done, 1 failed"), "{markdown}");
+    let html = of_loop(&sandbox, "report.html");
+    assert!(html.contains("2 of 3 done") && html.contains("<svg"), "{html}");
+}
+
+#[test]
+fn what_an_agent_prints_is_only_text_in_a_report() {
+    let sandbox = ended();
+    let html = of_loop(&sandbox, "report.html");
+    assert!(html.contains("&lt;script&gt;alert"), "{html}");
+    assert!(!html.contains("<script"), "{html}");
+    assert!(html.contains("default-src 'none'"));
+    let markdown = of_loop(&sandbox, "report.md");
+    assert!(
+        markdown.contains(r"\<script\>alert") && markdown.contains(r"\*bold\* \[link\](x)"),
+        "{markdown}"
+    );
+}
+
+#[test]
+fn the_command_makes_the_same_from_the_journal_alone() {
+    let sandbox = ended();
+    let written: Value = serde_json::from_str(&of_loop(&sandbox, "report.json")).unwrap();
+    fs::remove_dir_all(sandbox.state_dir().loop_dir(sandbox.loop_id())).unwrap();
+    let told: Value = serde_json::from_str(&sandbox.wiggum(&["report", "--json"]).exits(0).stdout).unwrap();
+    for key in ["tasks", "attention", "timeline", "cost", "termination_reason"] {
+        assert_eq!(told[key], written[key], "{key}");
+    }
+    sandbox.wiggum(&["report"]).exits(0).says("## What to look at").says("wiggum retry C");
+    let page = sandbox.base().join("page.html");
+    sandbox.wiggum(&["report", "--html", &page.display().to_string()]).exits(0);
+    assert!(fs::read_to_string(page).unwrap().starts_with("<!doctype html>"));
+    sandbox.wiggum(&["report", "--html", "/nowhere/page.html"]).complains(2, &["cannot write"]);
+}
+
+#[test]
+fn an_attempt_that_was_cut_off_is_told_once() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.make_pipe("ready");
+    let started = sandbox.start("echo x > \"$SANDBOX/ready\"; sleep 1000", &["--verify", "true"]);
+    sandbox.wait_ready();
+    started.kill();
+    sandbox.run("echo x > A.txt; claim", &["--verify", "true"]).exits(0);
+    let json: Value = serde_json::from_str(&of_loop(&sandbox, "report.json")).unwrap();
+    assert_eq!(json["tasks"][0]["history"].as_array().unwrap().len(), 1);
+    assert_eq!(json["tasks"][0]["history"][0]["outcome"], "completed");
+    let interrupted =
+        |moment: &Value| moment["what"].as_str().unwrap().starts_with("iteration 1 interrupted");
+    assert!(json["timeline"].as_array().unwrap().iter().any(interrupted));
+}

@@ -1,0 +1,340 @@
+//! The hashed summary at the end of an iteration: what is done, what is left and where to go on.
+//!
+//! A checkpoint is a pure function of the loop. It is stored as one text under the hash of that text
+//! and names the hash of the one before it, so that none can be changed, or left out, without being
+//! noticed. Nothing is decided from a checkpoint: the journal alone says what is true.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::event::Usage;
+use crate::handoff::Trigger;
+use crate::ids::{Attempt, Iteration, LoopId, Seq, TaskId};
+use crate::policy::Millis;
+use crate::signal::notes::Notes;
+use crate::state::{Loop, OpenIteration, Stage, millis_between};
+use crate::text::clip;
+
+/// Version of the shape below.
+pub const VERSION: u32 = 1;
+
+/// How many tasks of each group are named; the rest is counted.
+const MAX_NAMED: usize = 24;
+const MAX_REASON: usize = 200;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    pub v: u32,
+    /// A UUIDv7.
+    pub id: Uuid,
+    #[serde(rename = "loop")]
+    pub loop_id: Option<LoopId>,
+    pub at: Timestamp,
+    pub run: u32,
+    /// The task of the last iteration; none before the first.
+    pub task: Option<TaskId>,
+    pub agent: String,
+    pub iteration: Iteration,
+    pub attempt: Attempt,
+    pub phase: Phase,
+    /// How the iteration ended, in a few words.
+    pub outcome: String,
+    /// Why the work is handed over, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handoff: Option<Trigger>,
+    pub completed: Group,
+    pub pending: Group,
+    pub blocked: Group,
+    #[serde(default)]
+    pub decisions: Vec<String>,
+    #[serde(default)]
+    pub assumptions: Vec<String>,
+    #[serde(default)]
+    pub constraints: Vec<String>,
+    pub metrics: Metrics,
+    pub recovery: Recovery,
+    /// Hash of the checkpoint before this one.
+    pub previous: Option<String>,
+}
+
+impl Checkpoint {
+    /// The one text of this checkpoint, whose hash is its own.
+    pub fn text(&self) -> String {
+        // Fields in the order of the type, no white space: the same checkpoint is the same text.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// Where in its life the task stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Nothing was tried yet.
+    #[default]
+    Planning,
+    Implementing,
+    /// Checks run, or have failed.
+    Testing,
+    /// A person has to look at it.
+    Reviewing,
+    Handoff,
+    Complete,
+}
+
+impl Phase {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Planning => "planning",
+            Self::Implementing => "implementing",
+            Self::Testing => "testing",
+            Self::Reviewing => "reviewing",
+            Self::Handoff => "handoff",
+            Self::Complete => "complete",
+        }
+    }
+}
+
+/// Tasks of one kind: all counted, some named.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Group {
+    pub count: usize,
+    pub items: Vec<Item>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Item {
+    pub task: TaskId,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+}
+
+/// Figures of the iteration, and of the loop so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Metrics {
+    pub usage: Usage,
+    pub total_usage: Usage,
+    pub tool_calls: u32,
+    pub checks_passed: u32,
+    pub checks_failed: u32,
+    pub changed_paths: u32,
+    pub duration: Millis,
+    pub agent_duration: Millis,
+    pub check_duration: Millis,
+}
+
+/// What it takes to go on from here.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recovery {
+    /// The last good commit.
+    pub commit: Option<String>,
+    pub branch: Option<String>,
+    /// Commit with the unfinished work, and the ref it is under.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_under: Option<String>,
+    /// The last event that is in this checkpoint.
+    pub seq: Seq,
+    #[serde(default)]
+    pub next_steps: Vec<String>,
+}
+
+/// What the loop knows of its checkpoints.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Checkpoints {
+    /// The iteration that ended last.
+    pub latest: Option<Box<Ended>>,
+    /// It has no checkpoint yet.
+    pub due: bool,
+    pub last: Option<Last>,
+    pub count: u32,
+    /// Where the work tree stood when it was seen last.
+    tip: Tip,
+}
+
+/// The newest checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Last {
+    pub id: Uuid,
+    pub sha256: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Tip {
+    commit: Option<String>,
+    branch: Option<String>,
+}
+
+/// An iteration as it was when it ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ended {
+    pub task: TaskId,
+    pub agent: String,
+    pub iteration: Iteration,
+    pub attempt: Attempt,
+    pub phase: Phase,
+    pub outcome: String,
+    pub handoff: Option<Trigger>,
+    pub notes: Notes,
+    pub kept: Option<(String, String)>,
+    metrics: Metrics,
+}
+
+impl Ended {
+    pub(crate) fn of(open: &OpenIteration, phase: Phase, outcome: &str, at: Timestamp) -> Self {
+        let passed = open.evidence.iter().filter(|evidence| evidence.passed()).count();
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Self {
+            task: open.task.clone(),
+            agent: open.agent.clone(),
+            iteration: open.iteration,
+            attempt: open.attempt,
+            phase,
+            outcome: outcome.to_owned(),
+            handoff: open.handoff.as_ref().map(|handoff| handoff.trigger.clone()),
+            notes: open.notes.clone(),
+            kept: None,
+            metrics: Metrics {
+                usage: open.usage.unwrap_or_default(),
+                total_usage: Usage::default(),
+                tool_calls: open.tool_calls,
+                checks_passed: count(passed),
+                checks_failed: count(open.evidence.len() - passed),
+                changed_paths: open.inspection.as_ref().map_or(0, |seen| seen.changed_total),
+                duration: Millis(millis_between(open.started_at, at)),
+                agent_duration: open.agent_duration,
+                check_duration: Millis(
+                    open.evidence.iter().fold(0, |sum: u64, seen| sum.saturating_add(seen.duration.0)),
+                ),
+            },
+        }
+    }
+}
+
+impl Checkpoints {
+    pub(crate) fn iteration_started(&mut self, base: Option<&String>, branch: Option<&String>) {
+        self.tip = Tip { commit: base.cloned(), branch: branch.cloned() };
+    }
+
+    /// An iteration has ended, and is to have a checkpoint.
+    pub(crate) fn ended(&mut self, ended: Ended) {
+        self.latest = Some(Box::new(ended));
+        self.due = true;
+    }
+
+    pub(crate) fn committed(&mut self, commit: Option<&String>) {
+        if commit.is_some() {
+            self.tip.commit = commit.cloned();
+        }
+    }
+
+    pub(crate) fn kept(&mut self, task: &TaskId, commit: &str, reference: &str) {
+        if let Some(latest) = self.latest.as_mut().filter(|latest| latest.task == *task) {
+            latest.kept = Some((commit.to_owned(), reference.to_owned()));
+        }
+    }
+
+    pub(crate) fn handed_over(&mut self, iteration: Iteration, trigger: &Trigger) {
+        if let Some(latest) = self.latest.as_mut().filter(|latest| latest.iteration == iteration) {
+            latest.handoff = Some(trigger.clone());
+        }
+    }
+
+    /// One that somebody asked for does not stand in for that of an iteration.
+    pub(crate) fn checkpointed(&mut self, id: Uuid, sha256: &str, by: &str) {
+        self.due &= !by.is_empty();
+        self.count += 1;
+        self.last = Some(Last { id, sha256: sha256.to_owned() });
+    }
+
+    pub(crate) fn restored(&mut self, commit: Option<&String>, branch: Option<&String>) {
+        self.due = false;
+        self.iteration_started(commit, branch);
+    }
+}
+
+/// The checkpoint of the loop as it is now. While an iteration is under way it tells of that one.
+pub fn build(state: &Loop, id: Uuid, at: Timestamp) -> Checkpoint {
+    let checkpoints = &state.checkpoints;
+    let under_way =
+        state.open.as_ref().map(|open| Box::new(Ended::of(open, phase_of(open), "under way", at)));
+    let latest = under_way.or_else(|| checkpoints.latest.clone());
+    let notes = latest.as_ref().map(|latest| latest.notes.clone()).unwrap_or_default();
+    let metrics = latest.as_ref().map(|latest| latest.metrics).unwrap_or_default();
+    let kept = latest.as_ref().and_then(|latest| latest.kept.clone());
+    let (kept, kept_under) = kept.map_or((None, None), |(commit, under)| (Some(commit), Some(under)));
+    Checkpoint {
+        v: VERSION,
+        id,
+        loop_id: state.id,
+        at,
+        run: state.run.number,
+        task: latest.as_ref().map(|latest| latest.task.clone()),
+        agent: latest.as_ref().map(|latest| latest.agent.clone()).unwrap_or_default(),
+        iteration: latest.as_ref().map_or(0, |latest| latest.iteration),
+        attempt: latest.as_ref().map_or(0, |latest| latest.attempt),
+        phase: latest.as_ref().map(|latest| latest.phase).unwrap_or_default(),
+        outcome: latest.as_ref().map(|latest| latest.outcome.clone()).unwrap_or_default(),
+        handoff: latest.as_ref().and_then(|latest| latest.handoff.clone()),
+        completed: completed(state),
+        pending: pending(state),
+        blocked: blocked(state),
+        decisions: notes.decisions,
+        assumptions: notes.assumptions,
+        constraints: notes.constraints,
+        metrics: Metrics { total_usage: state.usage, ..metrics },
+        recovery: Recovery {
+            commit: checkpoints.tip.commit.clone(),
+            branch: checkpoints.tip.branch.clone(),
+            kept,
+            kept_under,
+            seq: state.seq,
+            next_steps: notes.handoff.into_iter().chain(notes.next_steps).collect(),
+        },
+        previous: checkpoints.last.as_ref().map(|last| last.sha256.clone()),
+    }
+}
+
+fn phase_of(open: &OpenIteration) -> Phase {
+    match open.stage {
+        Stage::Agent if open.handoff.is_some() => Phase::Handoff,
+        Stage::Agent => Phase::Implementing,
+        Stage::Judging => Phase::Testing,
+        Stage::Landing { .. } => Phase::Reviewing,
+    }
+}
+
+/// The tasks that were completed last, newest first. Only what ended lately is looked at, however
+/// many tasks there are.
+fn completed(state: &Loop) -> Group {
+    let mut seen = BTreeSet::new();
+    let done = |task: &&TaskId| state.task(task).is_some_and(|entry| entry.is_done());
+    let tasks = state.recent.iter().rev().map(|ended| &ended.task).filter(done);
+    let items = tasks.filter(|task| seen.insert(*task)).take(MAX_NAMED);
+    let items = items.map(|task| Item { task: task.clone(), why: String::new() }).collect();
+    Group { count: state.tasks.counts().done, items }
+}
+
+/// The tasks that could start next, in their order, and the one that is worked on.
+fn pending(state: &Loop) -> Group {
+    let counts = state.tasks.counts();
+    let running = state.open.iter().map(|open| Item { task: open.task.clone(), why: "under way".to_owned() });
+    let ready = state.tasks.ready().map(|entry| {
+        let why = entry.history.back().map(|past| format!("attempt {}: {}", past.attempt, past.outcome));
+        Item { task: entry.spec.id.clone(), why: why.unwrap_or_default() }
+    });
+    Group { count: counts.open() + counts.running, items: running.chain(ready).take(MAX_NAMED).collect() }
+}
+
+/// What a person is asked about.
+fn blocked(state: &Loop) -> Group {
+    let counts = state.tasks.counts();
+    let asked = state.questions.values().filter_map(|asked| {
+        let why = clip(&asked.question.summary, MAX_REASON).into_owned();
+        Some(Item { task: asked.task.clone()?, why })
+    });
+    Group { count: counts.parked + counts.failed, items: asked.take(MAX_NAMED).collect() }
+}

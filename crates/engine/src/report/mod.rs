@@ -1,0 +1,321 @@
+//! The account of a loop: what happened, what it cost, why it stopped, and what a person should look
+//! at. Told by the journal alone, so it can be made again at any time.
+//!
+//! Like [`crate::status`], the shape of `report.json` is a public contract: fields may be added.
+
+mod attention;
+mod html;
+mod markdown;
+mod timeline;
+
+use std::collections::{BTreeMap, HashMap};
+
+use jiff::Timestamp;
+use serde::Serialize;
+use wiggum_core::decide::why;
+use wiggum_core::event::{Envelope, Event, Evidence, Flag, Usage, Verdict};
+use wiggum_core::ids::{Iteration, LoopId};
+use wiggum_core::state::{Loop, verdict_name};
+use wiggum_core::tasks::TaskState;
+use wiggum_store::Store;
+
+use crate::error::EngineError;
+use crate::status::{Status, status};
+
+pub use attention::Attention;
+pub use timeline::Moment;
+
+/// How many moments and attempts a report holds before it leaves out the oldest.
+const MAX_MOMENTS: usize = 1000;
+const MAX_ATTEMPTS: usize = 5000;
+/// Lines of a check's output, from its end.
+const OUTPUT_LINES: usize = 12;
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    #[serde(flatten)]
+    pub status: Status,
+    pub exit_code: Option<u8>,
+    /// What a person should look at, the most important first.
+    pub attention: Vec<Attention>,
+    pub tasks: Vec<TaskReport>,
+    pub cost: CostReport,
+    pub timeline: Vec<Moment>,
+    /// Moments and attempts that are left out, since there are too many; the journal has them all.
+    pub omitted: usize,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct TaskReport {
+    pub id: String,
+    pub title: String,
+    pub state: String,
+    pub verified: bool,
+    pub attempts: u32,
+    /// Why it is where it is.
+    pub why: String,
+    pub commit: Option<String>,
+    /// The attempts that ended, oldest first.
+    pub history: Vec<AttemptReport>,
+    pub cost: f64,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct AttemptReport {
+    pub iteration: u32,
+    pub attempt: u32,
+    pub agent: String,
+    pub model: Option<String>,
+    pub started_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub outcome: String,
+    /// Why, where it did not succeed.
+    pub reasons: Vec<String>,
+    pub evidence: Vec<EvidenceReport>,
+    pub changed: u32,
+    pub flags: Vec<FlagReport>,
+    pub usage: Option<Usage>,
+    /// Where unfinished work was kept.
+    pub kept: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct EvidenceReport {
+    pub name: String,
+    pub command: String,
+    pub passed: bool,
+    pub exit: String,
+    pub seconds: f64,
+    /// The end of what it printed.
+    pub output: String,
+    /// Hash of all it printed, by which the store has it.
+    pub output_sha256: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct FlagReport {
+    pub kind: wiggum_core::event::FlagKind,
+    pub what: String,
+    pub detail: String,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct CostReport {
+    pub total: Usage,
+    pub by_agent: BTreeMap<String, Usage>,
+    pub by_model: BTreeMap<String, Usage>,
+}
+
+impl Report {
+    /// Of a loop, from its journal.
+    pub fn read(store: &Store, id: LoopId, now: Timestamp) -> Result<Self, EngineError> {
+        let mut account = Account::default();
+        store.for_each(id, 0, |envelope| account.take(&envelope))?;
+        Ok(account.close(now))
+    }
+
+    /// For people: in a terminal, a file, a mail.
+    pub fn markdown(&self) -> String {
+        markdown::render(self)
+    }
+
+    /// One page by itself, without scripts and without anything from elsewhere.
+    pub fn html(&self) -> String {
+        html::render(self)
+    }
+
+    fn attempts(&self) -> impl Iterator<Item = (&TaskReport, &AttemptReport)> {
+        self.tasks.iter().flat_map(|task| task.history.iter().map(move |attempt| (task, attempt)))
+    }
+}
+
+/// What is noted while the journal goes by.
+#[derive(Default)]
+struct Account {
+    state: Loop,
+    attempts: Vec<(String, AttemptReport)>,
+    commits: HashMap<String, String>,
+    cost: CostReport,
+    timeline: Vec<Moment>,
+}
+
+impl Account {
+    fn take(&mut self, envelope: &Envelope) {
+        self.state.apply(envelope);
+        self.timeline.extend(timeline::moment(envelope));
+        let at = envelope.at;
+        match &envelope.event {
+            Event::IterationStarted { iteration, task, attempt, agent, .. } => {
+                let started = AttemptReport {
+                    iteration: *iteration,
+                    attempt: *attempt,
+                    agent: agent.clone(),
+                    started_at: at,
+                    outcome: "under way".to_owned(),
+                    ..AttemptReport::default()
+                };
+                self.attempts.push((task.to_string(), started));
+            }
+            Event::AgentEnded { iteration, usage, facts, flags, .. } => {
+                self.count(*iteration, *usage, facts.model.as_deref());
+                let open = self.of(*iteration);
+                open.usage = *usage;
+                open.model.clone_from(&facts.model);
+                open.note(flags);
+            }
+            Event::TreeTaken { iteration, flags, .. } => self.of(*iteration).note(flags),
+            Event::TreeAltered { iteration, .. } => self.of(*iteration).evidence.clear(),
+            Event::EvidenceGathered { iteration, evidence, .. } => {
+                self.of(*iteration).evidence.push(EvidenceReport::of(evidence));
+            }
+            Event::WorkInspected { iteration, changed_total, flags, .. } => {
+                let open = self.of(*iteration);
+                open.changed = *changed_total;
+                open.note(flags);
+            }
+            Event::Judged { iteration, verdict, .. } => self.of(*iteration).judge(verdict, at),
+            Event::WorkKept { iteration, reference, .. } => {
+                self.of(*iteration).kept = Some(reference.clone());
+            }
+            Event::TaskCompleted { iteration, task, commit, .. } => {
+                self.of(*iteration).end("completed", at);
+                if let Some(commit) = commit {
+                    self.commits.insert(task.to_string(), commit.clone());
+                }
+            }
+            Event::CommitRefused { iteration, output, .. } => {
+                let open = self.of(*iteration);
+                open.end("commit refused", at);
+                open.reasons = vec![output.excerpt.clone()];
+            }
+            // It will be made again under the same number.
+            Event::Interrupted { .. } => drop(self.attempts.pop()),
+            _ => {}
+        }
+    }
+
+    /// The attempt of an iteration; what belongs to none is noted for nobody.
+    fn of(&mut self, iteration: Iteration) -> &mut AttemptReport {
+        let at = self.attempts.iter().rposition(|(_, attempt)| attempt.iteration == iteration);
+        let at = at.unwrap_or_else(|| {
+            self.attempts.push((String::new(), AttemptReport::default()));
+            self.attempts.len() - 1
+        });
+        &mut self.attempts[at].1
+    }
+
+    fn count(&mut self, iteration: Iteration, usage: Option<Usage>, model: Option<&str>) {
+        let Some(usage) = usage else { return };
+        let agent = self.of(iteration).agent.clone();
+        let agent = if agent.is_empty() { self.state.agent.clone() } else { agent };
+        *self.cost.by_agent.entry(agent).or_default() += usage;
+        *self.cost.by_model.entry(model.unwrap_or("unknown").to_owned()).or_default() += usage;
+    }
+
+    fn close(mut self, now: Timestamp) -> Report {
+        self.cost.total = self.state.usage;
+        let too_old = self.timeline.len().saturating_sub(MAX_MOMENTS);
+        self.timeline.drain(..too_old);
+        let too_many = self.attempts.len().saturating_sub(MAX_ATTEMPTS);
+        self.attempts.drain(..too_many);
+        let mut histories: HashMap<String, Vec<AttemptReport>> = HashMap::new();
+        for (task, attempt) in self.attempts {
+            histories.entry(task).or_default().push(attempt);
+        }
+        let tasks = self
+            .state
+            .tasks
+            .iter()
+            .map(|entry| {
+                let id = entry.spec.id.to_string();
+                let history = histories.remove(&id).unwrap_or_default();
+                TaskReport {
+                    title: entry.spec.title.clone(),
+                    state: entry.state.name().to_owned(),
+                    verified: matches!(entry.state, TaskState::Done { verified: true }),
+                    attempts: entry.attempts,
+                    why: why(&self.state, &entry.spec.id, now).map(|why| why.to_string()).unwrap_or_default(),
+                    commit: self.commits.remove(&id),
+                    cost: history
+                        .iter()
+                        .filter_map(|attempt| attempt.usage)
+                        .map(|usage| usage.cost_usd)
+                        .sum(),
+                    history,
+                    id,
+                }
+            })
+            .collect();
+        let mut report = Report {
+            status: status(&self.state, now),
+            exit_code: self.state.run.ended.as_ref().map(|(reason, _)| reason.exit_code()),
+            attention: Vec::new(),
+            tasks,
+            cost: self.cost,
+            timeline: self.timeline,
+            omitted: too_old + too_many,
+        };
+        report.attention = attention::of(&report);
+        report
+    }
+}
+
+impl AttemptReport {
+    fn note(&mut self, flags: &[Flag]) {
+        self.flags.extend(flags.iter().map(|flag| FlagReport {
+            kind: flag.kind,
+            what: flag.what.clone(),
+            detail: flag.detail.clone(),
+        }));
+    }
+
+    fn end(&mut self, outcome: &str, at: Timestamp) {
+        outcome.clone_into(&mut self.outcome);
+        self.ended_at = Some(at);
+    }
+
+    fn judge(&mut self, verdict: &Verdict, at: Timestamp) {
+        self.end(verdict_name(verdict), at);
+        self.reasons = match verdict {
+            Verdict::Refuted { reasons } | Verdict::Held { reasons } => reasons.clone(),
+            Verdict::Errored { failure } => vec![failure.message.clone()],
+            Verdict::Unavailable { message, .. } => vec![message.clone()],
+            Verdict::HandedOver { trigger } => vec![trigger.to_string()],
+            _ => Vec::new(),
+        };
+    }
+}
+
+impl EvidenceReport {
+    fn of(evidence: &Evidence) -> Self {
+        let lines: Vec<&str> = evidence.output.excerpt.lines().collect();
+        Self {
+            name: evidence.name.clone(),
+            command: evidence.command.clone(),
+            passed: evidence.passed(),
+            exit: evidence.exit.to_string(),
+            seconds: evidence.duration.as_duration().as_secs_f64(),
+            output: lines[lines.len().saturating_sub(OUTPUT_LINES)..].join("\n"),
+            output_sha256: evidence.output.sha256.clone(),
+        }
+    }
+}
+
+/// Seconds as people say them.
+fn spoken(seconds: f64) -> String {
+    match seconds {
+        s if s < 10.0 => format!("{s:.1} s"),
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+/// Between two moments, in seconds.
+fn seconds_between(from: Timestamp, to: Timestamp) -> f64 {
+    (to - from).total(jiff::Unit::Second).unwrap_or_default().max(0.0)
+}
+
+fn short(commit: &str) -> &str {
+    commit.get(..9).unwrap_or(commit)
+}
