@@ -218,6 +218,24 @@ fn the_rest_is_foreseen_and_drawn() {
     assert!(plain.stdout.lines().filter(|line| line.contains("##")).all(|line| line.len() <= 40));
 }
 
+#[test]
+fn the_final_account_holds_what_was_foreseen_against_the_truth() {
+    let sandbox = Sandbox::with_tasks(&["A", "B", "C", "D"]);
+    run(&sandbox, 0.5, &["--max-iterations", "1"]).exits(3);
+    run(&sandbox, 0.25, &[]).exits(0);
+    let report = json(&sandbox, &["report", "--json"]);
+    let foreseen = &report["cost"]["foreseen"];
+    assert_eq!((&foreseen["tasks_done"], &foreseen["expected_usd"]), (&1.into(), &2.0.into()));
+    assert_eq!(foreseen["actual_usd"], 1.25);
+    assert!((foreseen["error"].as_f64().unwrap() - 0.6).abs() < 1e-9, "{foreseen}");
+    let spent: f64 =
+        report["tasks"].as_array().unwrap().iter().map(|task| task["cost"].as_f64().unwrap()).sum();
+    assert_eq!(Some(spent), foreseen["actual_usd"].as_f64());
+    let words = "Foreseen after one task: $2.00";
+    let text = sandbox.wiggum(&["report"]).exits(0).says(words).says("in all; it was $1.25: 60 % too much");
+    assert!(text.stdout.contains("within the interval"), "{}", text.stdout);
+}
+
 /// An agent that speaks as Claude Code does, with tokens but without a cost.
 fn claude_without_cost(sandbox: &Sandbox) {
     let init = r#"{"type":"system","subtype":"init","model":"model-x","session_id":"s","tools":[]}"#;
@@ -322,7 +340,7 @@ fn loops_of_one_project_spend_no_more_than_it_has_but_for_calls_under_way() {
     let shared = registry(&sandbox).shared(&sandbox.root.join(".git").display().to_string()).unwrap();
     let spent = shared.project.spent.cost_usd;
     assert_eq!((shared.project.in_flight, shared.organisation), (0, shared.project));
-    assert!(spent >= 1.0 - 1e-9 && spent <= 1.0 + 3.0 * COST + 1e-9, "{spent}");
+    assert!((1.0 - 1e-9..=1.0 + 3.0 * COST + 1e-9).contains(&spent), "{spent}");
     // The call that was killed may be known to the registry alone, or to nobody.
     assert!(told <= spent + 1e-9 && spent <= told + COST + 1e-9, "{told} {spent}");
     let really = fs::read_to_string(&calls).unwrap().lines().count() as f64 * COST;

@@ -33,6 +33,7 @@ mutants! {
     IgnoresStop,
     SkipsNumber,
     IgnoresIterationLimit,
+    IgnoresBudget,
     UnknownTask,
     WorksOnSettled,
     MiscountsAttempts,

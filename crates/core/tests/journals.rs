@@ -26,8 +26,22 @@ fn the_first_version_of_the_demo_still_means_what_it_meant() {
 }
 
 #[test]
+fn the_first_version_of_budgets_still_means_what_it_meant() {
+    let journal = read(include_str!("journals/v1-budget.jsonl"));
+    assert_eq!(checker::check(&journal), vec![]);
+    let state = Loop::fold(&journal);
+    let (reason, detail) = state.run.ended.clone().unwrap();
+    assert_eq!(reason, EndReason::BudgetExhausted);
+    assert_eq!(detail, "spent $1.20 of $1.00 (loop budget)");
+    let gauges: Vec<String> = wiggum_core::budget::gauges(&state).map(|gauge| gauge.to_string()).collect();
+    assert_eq!(gauges, ["$1.20 of $1.00 (loop budget)", "$1.20 of $5.00 (project budget)"]);
+    assert_eq!(state.history.first.map(|forecast| forecast.tasks_done), Some(1));
+}
+
+#[test]
 fn what_is_written_today_is_what_was_written_then() {
-    for line in include_str!("journals/v1-demo.jsonl").lines() {
+    let journals = [include_str!("journals/v1-demo.jsonl"), include_str!("journals/v1-budget.jsonl")];
+    for line in journals.into_iter().flat_map(str::lines) {
         let envelope: Envelope = serde_json::from_str(line).unwrap();
         let again: serde_json::Value = serde_json::to_value(&envelope).unwrap();
         let before: serde_json::Value = serde_json::from_str(line).unwrap();

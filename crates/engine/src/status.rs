@@ -5,6 +5,7 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use wiggum_core::budget::{Gauge, Unit, gauges};
 use wiggum_core::decide::decide;
 use wiggum_core::event::EndReason;
 use wiggum_core::state::Loop;
@@ -38,6 +39,11 @@ pub struct Status {
     pub total_input_tokens: u64,
     pub total_output_tokens: u64,
     pub total_cost: f64,
+    /// Tokens whose cost nobody told, so that the cost is a lower bound.
+    #[serde(default)]
+    pub unpriced_tokens: u64,
+    #[serde(default)]
+    pub budgets: Vec<BudgetStatus>,
     pub started_at: Option<Timestamp>,
     pub completed_at: Option<Timestamp>,
     pub active_seconds: f64,
@@ -57,6 +63,17 @@ pub struct Counts {
     pub parked: usize,
     pub running: usize,
     pub open: usize,
+}
+
+/// A limit on money, as far as this loop knows of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct BudgetStatus {
+    /// task, loop, project or organisation.
+    pub scope: String,
+    /// usd or tokens.
+    pub unit: Unit,
+    pub spent: f64,
+    pub limit: f64,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -131,6 +148,8 @@ pub fn status(state: &Loop, now: Timestamp) -> Status {
         total_input_tokens: state.usage.input_tokens,
         total_output_tokens: state.usage.output_tokens,
         total_cost: state.usage.cost_usd,
+        unpriced_tokens: state.spending.unpriced,
+        budgets: budgets(state),
         started_at: state.run.started_at,
         completed_at: state.run.ended.as_ref().and(state.last_at),
         active_seconds: state.run.active_ms as f64 / 1000.0,
@@ -171,6 +190,15 @@ fn handoff(state: &Loop) -> Option<String> {
 fn hands_over(state: &Loop) -> bool {
     let wraps_up = state.open.as_ref().is_some_and(|open| open.handoff.is_some());
     wraps_up || state.handoffs.pending.is_some()
+}
+
+/// The limits of the loop and of what it shares with others.
+pub fn budgets(state: &Loop) -> Vec<BudgetStatus> {
+    let shown = |Gauge { scope, unit, spent, limit, reserved: _ }: Gauge| {
+        let scope = scope.name().to_owned();
+        BudgetStatus { scope, unit, spent, limit }
+    };
+    gauges(state).map(shown).collect()
 }
 
 fn current(state: &Loop) -> Option<Current> {

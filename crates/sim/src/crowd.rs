@@ -19,7 +19,7 @@ use wiggum_core::policy::Policy;
 use wiggum_core::state::Loop;
 use wiggum_core::stream::Stream;
 use wiggum_engine::error::chain;
-use wiggum_engine::{Engine, Host, Input, Machine, Observer, Outcome, Program};
+use wiggum_engine::{Engine, Host, Input, Machine, Observer, Outcome, Program, Settings};
 use wiggum_store::{Holder, Options, Store, StoreError};
 use wiggum_workspace::git::{Git, GitError};
 use wiggum_workspace::process::{Ended, Grace, Launch, LaunchError, Sink, Stop};
@@ -76,6 +76,7 @@ fn one(stage: Arc<Stage>, directory: &Path) -> Result<u64, String> {
     // Nothing in a plain directory tells one attempt from the next.
     policy.limits.no_progress = 0;
     let settings = settings(directory, "tasks.json", &policy, &["agent".to_owned()]);
+    let settings = Settings { registry: None, ..settings };
     let mut nobody = Nobody;
     let mut engine = Engine::open_on(stage, settings, &mut nobody).map_err(|error| chain(&error))?;
     match engine.run().map_err(|error| chain(&error))? {

@@ -277,7 +277,8 @@ pub(crate) fn settings(directory: &Path, backlog_name: &str, policy: &Policy, ag
         sandbox: Sandbox { kind: None, says: String::new(), writable: Vec::new() },
         tap: None,
         wiggum: "wiggum".into(),
-        registry: None,
+        // Of this world alone, where nobody takes it for work.
+        registry: Some(directory.join(".wiggum").join("registry").join("loops.db")),
         grace: Grace::default(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
+use wiggum_core::budget::{AtLimit, Budget, Cap, Strategy};
 use wiggum_core::policy::{Millis, Policy};
 
 use crate::act::{Act, Mix};
@@ -128,7 +129,28 @@ fn policy(rng: &mut Rng) -> Policy {
         _ => vec![CHECK.to_owned()],
     };
     policy.checks.complete_without_claim = rng.percent(15);
+    if rng.percent(25) {
+        policy.budget = budget(rng);
+    }
     policy
+}
+
+fn budget(rng: &mut Rng) -> Budget {
+    let mut cap = |percent| Cap {
+        max_cost: rng.percent(percent).then(|| 0.5 + rng.below(20) as f64 / 4.0),
+        max_tokens: rng.percent(percent / 2).then(|| 10_000 + rng.below(500_000)),
+    };
+    let (own, task, project) = (cap(70), cap(30), cap(30));
+    let actions = [AtLimit::Deny, AtLimit::Deny, AtLimit::Throttle, AtLimit::Allow, AtLimit::AlertOnly];
+    let strategies = [Strategy::Greedy, Strategy::CriticalPath, Strategy::Conservative];
+    Budget {
+        own,
+        task,
+        project,
+        action: actions[rng.index(actions.len())],
+        strategy: strategies[rng.index(strategies.len())],
+        ..Budget::default()
+    }
 }
 
 fn small(rng: &mut Rng, bound: u64) -> u32 {

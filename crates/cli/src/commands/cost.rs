@@ -6,16 +6,16 @@ use std::process::ExitCode;
 
 use jiff::tz::TimeZone;
 use serde::Serialize;
-use wiggum_core::budget::{self, Gauge, Unit};
 use wiggum_core::event::Envelope;
 use wiggum_core::forecast::{self, Forecast, Interval};
 use wiggum_core::state::Loop;
+use wiggum_engine::status::{self, BudgetStatus};
 
 use crate::args::{By, CostArgs};
 use crate::commands::calls::{self, Call, Spent};
 use crate::commands::loops::Loops;
 use crate::commands::{no_loops, print_json};
-use crate::cost::dollars;
+use crate::cost::{budget, dollars, lower_bound};
 use crate::failure::Failure;
 use crate::plot::Canvas;
 use crate::term::{self, Style, harmless};
@@ -29,7 +29,7 @@ struct Report {
     total: Spent,
     /// Their sums are the total.
     rows: Vec<Row>,
-    budgets: Vec<BudgetShown>,
+    budgets: Vec<BudgetStatus>,
     /// Null while no task was completed with figures.
     forecast: Option<ForecastShown>,
     /// The one made when a quarter of the tasks was done.
@@ -45,14 +45,6 @@ struct Row {
     key: String,
     #[serde(flatten)]
     spent: Spent,
-}
-
-#[derive(Debug, Serialize)]
-struct BudgetShown {
-    scope: &'static str,
-    unit: Unit,
-    spent: f64,
-    limit: f64,
 }
 
 #[derive(Debug, Serialize)]
@@ -116,7 +108,7 @@ fn report(loops: &Loops, args: &CostArgs) -> Result<Report, Failure> {
         by: args.by.name(),
         total: calls.iter().collect(),
         rows,
-        budgets: budget::gauges(&state).map(shown_budget).collect(),
+        budgets: status::budgets(&state),
         forecast: forecast::forecast(&state).as_ref().map(shown_forecast),
         first_forecast: state.history.first.as_ref().map(shown_forecast),
         over_time: over_time(&calls),
@@ -182,10 +174,6 @@ fn over_time(calls: &[Call]) -> Vec<Moment> {
         .collect()
 }
 
-fn shown_budget(Gauge { scope, unit, spent, limit, reserved: _ }: Gauge) -> BudgetShown {
-    BudgetShown { scope: scope.name(), unit, spent, limit }
-}
-
 fn shown_forecast(forecast: &Forecast) -> ForecastShown {
     let shown = |Interval { low, expected, high }: Interval| IntervalShown { low, expected, high };
     ForecastShown {
@@ -231,15 +219,9 @@ fn text(report: &Report, with_forecast: bool, canvas: Canvas, style: Style) -> S
     }
     let mut text = style.bold(&format!("{}\n", harmless(&report.name)));
     text.push_str(&table(report));
-    for budget in &report.budgets {
-        let limit = budget.unit.show(budget.limit);
-        let spent = match budget.unit {
-            Unit::Usd if report.total.unpriced_tokens > 0 => cost_of(&report.total),
-            Unit::Usd | Unit::Tokens => budget.unit.show(budget.spent),
-        };
-        let line = format!("  {} budget: {spent} of {limit}\n", budget.scope);
-        let part = budget.spent / budget.limit;
-        text.push_str(&if part >= 1.0 { style.red(&line) } else { line });
+    for limit in &report.budgets {
+        let line = format!("  {} budget: {}\n", limit.scope, budget(limit, report.total.unpriced_tokens));
+        text.push_str(&if limit.spent >= limit.limit { style.red(&line) } else { line });
     }
     if report.total.without_figures > 0 {
         let count = report.total.without_figures;
@@ -275,10 +257,8 @@ fn table(report: &Report) -> String {
 
 fn cost_of(spent: &Spent) -> String {
     match (spent.cost_usd, spent.unpriced_tokens) {
-        (Some(cost), 0) => dollars(cost),
-        (Some(cost), _) => format!("{} and unpriced", dollars(cost)),
         (None, 0) => "?".to_owned(),
-        (None, _) => "unpriced".to_owned(),
+        (cost, unpriced) => lower_bound(cost.unwrap_or(0.0), unpriced),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::args::OutputArgs;
 use crate::commands::describe::one_line;
 use crate::commands::loops::{self, Engine, Loops};
 use crate::commands::{dispatch, no_loops, print_json, session};
-use crate::cost::dollars;
+use crate::cost::{budget, lower_bound};
 use crate::failure::Failure;
 use crate::narrate::elapsed;
 use crate::session::state::Session;
@@ -100,6 +100,12 @@ fn block(seen: &Seen, now: Timestamp, style: Style) -> String {
     }
     lines.extend(last(status, now).map(|last| format!("  last       {last}")));
     lines.extend(cost(status).map(|cost| format!("  cost       {cost}")));
+    lines.extend(
+        status
+            .budgets
+            .iter()
+            .map(|limit| format!("  budget     {} ({})", budget(limit, status.unpriced_tokens), limit.scope)),
+    );
     if let Some(detail) = &status.detail {
         let reason = status.termination_reason.as_deref().unwrap_or_default();
         lines.push(format!("  ended      {} ({reason})", one_line(detail)));
@@ -179,7 +185,7 @@ fn cost(status: &Status) -> Option<String> {
     if status.total_cost <= 0.0 && input + output == 0 {
         return None;
     }
-    let cost = if status.total_cost > 0.0 { dollars(status.total_cost) } else { "unpriced".to_owned() };
+    let cost = lower_bound(status.total_cost, status.unpriced_tokens);
     Some(format!("{cost}, {input} tokens in, {output} out"))
 }
 

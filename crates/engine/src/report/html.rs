@@ -227,6 +227,9 @@ fn cost(report: &Report, out: &mut String) {
         );
     }
     out.push_str("</table>");
+    if let Some(foreseen) = &report.cost.foreseen {
+        put!(out, "<p>{}</p>", escaped(&foreseen.sentence()));
+    }
 }
 
 fn timeline(report: &Report, out: &mut String) {

@@ -101,6 +101,9 @@ fn cost(report: &Report, out: &mut String) {
         );
     }
     line!(out);
+    if let Some(foreseen) = &report.cost.foreseen {
+        line!(out, "{}\n", foreseen.sentence());
+    }
 }
 
 fn attempts(report: &Report, out: &mut String) {

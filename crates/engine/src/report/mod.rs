@@ -4,6 +4,7 @@
 //! Like [`crate::status`], the shape of `report.json` is a public contract: fields may be added.
 
 mod attention;
+mod foreseen;
 mod html;
 mod markdown;
 mod timeline;
@@ -23,6 +24,7 @@ use crate::error::EngineError;
 use crate::status::{Status, status};
 
 pub use attention::Attention;
+pub use foreseen::Foreseen;
 pub use timeline::Moment;
 
 /// How many moments and attempts a report holds before it leaves out the oldest.
@@ -104,6 +106,8 @@ pub struct CostReport {
     pub total: Usage,
     pub by_agent: BTreeMap<String, Usage>,
     pub by_model: BTreeMap<String, Usage>,
+    /// The first forecast, made when a quarter of the tasks was done, against the truth.
+    pub foreseen: Option<Foreseen>,
 }
 
 impl Report {
@@ -163,6 +167,9 @@ impl Account {
                 open.model.clone_from(&facts.model);
                 open.note(flags);
             }
+            Event::Charged { iteration, usage, model, .. } => {
+                self.count(*iteration, Some(*usage), model.as_deref());
+            }
             Event::TreeTaken { iteration, flags, .. } => self.of(*iteration).note(flags),
             Event::TreeAltered { iteration, .. } => self.of(*iteration).evidence.clear(),
             Event::EvidenceGathered { iteration, evidence, .. } => {
@@ -214,6 +221,7 @@ impl Account {
 
     fn close(mut self, now: Timestamp) -> Report {
         self.cost.total = self.state.usage;
+        self.cost.foreseen = Foreseen::of(&self.state);
         let too_old = self.timeline.len().saturating_sub(MAX_MOMENTS);
         self.timeline.drain(..too_old);
         let too_many = self.attempts.len().saturating_sub(MAX_ATTEMPTS);
@@ -236,11 +244,7 @@ impl Account {
                     attempts: entry.attempts,
                     why: why(&self.state, &entry.spec.id, now).map(|why| why.to_string()).unwrap_or_default(),
                     commit: self.commits.remove(&id),
-                    cost: history
-                        .iter()
-                        .filter_map(|attempt| attempt.usage)
-                        .map(|usage| usage.cost_usd)
-                        .sum(),
+                    cost: entry.spent.cost_usd,
                     history,
                     id,
                 }

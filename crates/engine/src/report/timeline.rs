@@ -49,6 +49,10 @@ pub(super) fn moment(envelope: &Envelope) -> Option<Moment> {
         Event::Interrupted { iteration, reason, .. } => {
             (None, format!("iteration {iteration} interrupted: {reason}"))
         }
+        Event::BudgetAlert { scope, task, unit, spent, limit, .. } => {
+            let (spent, limit) = (unit.show(*spent), unit.show(*limit));
+            (task.as_ref(), format!("{spent} of {limit} spent (budget: {})", scope.name()))
+        }
         Event::Noticed { task, message } => (task.as_ref(), message.clone()),
         Event::RunEnded { reason, detail, .. } => (None, format!("run ended: {}: {detail}", reason.name())),
         _ => return None,
