@@ -59,7 +59,9 @@ impl Theatre {
                 3 => self.plan(after, Step::Person(Move::AskOfSome(|task| Request::Skip { task }))),
                 4 => self.plan(after, Step::Person(Move::AskOfSome(|task| Request::Retry { task }))),
                 5 => self.plan(after, Step::Person(Move::AskOfSome(done_by_hand))),
-                6 => self.plan(after, Step::Person(word(Request::Nudge { text: "mind the gap".to_owned() }))),
+                6 | 10 => {
+                    self.plan(after, Step::Person(word(Request::Nudge { text: "mind the gap".to_owned() })))
+                }
                 7 => self.plan(after, Step::Person(Move::Interrupt)),
                 8 => {
                     self.plan(after, Step::Person(Move::Edit(Edit::Break)));

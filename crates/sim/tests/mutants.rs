@@ -4,7 +4,7 @@ use wiggum_core::mutant::{Mutant, plant};
 use wiggum_sim::{Setup, fast_place, simulate};
 
 /// Worlds in which a broken rule has to show; most show within ten.
-const WORLDS: u64 = 300;
+const WORLDS: u64 = 1000;
 
 #[test]
 fn every_mutant_is_caught() {
