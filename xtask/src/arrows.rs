@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::metadata::Metadata;
 
 /// What each crate of ours may depend on among ours.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("wiggum-core", &[]),
     ("wiggum-backlog", &["wiggum-core"]),
     ("wiggum-store", &["wiggum-core"]),
@@ -17,6 +17,18 @@ const ARROWS: [(&str, &[&str]); 10] = [
         "wiggum-engine",
         &["wiggum-agents", "wiggum-backlog", "wiggum-core", "wiggum-store", "wiggum-workspace"],
     ),
+    // As another host for the engine, it builds what the engine is given, as the command line does.
+    (
+        "wiggum-sim",
+        &[
+            "wiggum-agents",
+            "wiggum-backlog",
+            "wiggum-core",
+            "wiggum-engine",
+            "wiggum-store",
+            "wiggum-workspace",
+        ],
+    ),
     (
         "wiggum-cli",
         &[
@@ -25,6 +37,7 @@ const ARROWS: [(&str, &[&str]); 10] = [
             "wiggum-backlog",
             "wiggum-core",
             "wiggum-engine",
+            "wiggum-sim",
             "wiggum-store",
             "wiggum-workspace",
         ],
@@ -35,7 +48,7 @@ const ARROWS: [(&str, &[&str]); 10] = [
 ];
 
 /// All that the pure core may use: no clock, no I/O, no runtime.
-const CORE: [&str; 5] = ["jiff", "schemars", "serde", "serde_json", "uuid"];
+const CORE: [&str; 6] = ["jiff", "schemars", "serde", "serde_json", "thiserror", "uuid"];
 
 /// A little above what the binary needed on all platforms together when this was last looked at (173).
 /// Raise it knowingly. The built-in agent's HTTP, TLS and walk over files came with 45 of them, of which

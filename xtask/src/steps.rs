@@ -63,7 +63,7 @@ impl Steps {
             count(&mut command, &mut tests)?;
             if tests.passed == 0 { Err("no test ran".to_owned()) } else { Ok(tests) }
         });
-        self.tests = tests;
+        self.tests += tests;
         result
     }
 
@@ -141,6 +141,14 @@ fn count(command: &mut Command, tests: &mut Tests) -> Result<(), String> {
                 ));
             }
         }
+    }
+}
+
+impl std::ops::AddAssign for Tests {
+    fn add_assign(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.ignored += other.ignored;
     }
 }
 

@@ -2,11 +2,13 @@
 
 mod checkpoint;
 mod dispatch;
+mod simulate;
 
 use std::path::PathBuf;
 
 pub(crate) use checkpoint::{CheckpointCommand, RestoreArgs, WhichCheckpoint};
 pub(crate) use dispatch::{DispatchCommand, DispatchSend, DispatchStart};
+pub(crate) use simulate::SimulateArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -98,7 +100,15 @@ pub(crate) enum Command {
     #[command(after_help = COST_EXAMPLES)]
     Cost(CostArgs),
     /// Look for what is broken or missing, and say what to do about it
-    Doctor(OutputArgs),
+    ///
+    /// Exit code 1 if there is a problem that is not repaired.
+    Doctor(DoctorArgs),
+    /// Run many loops in virtual time: how long would it take, and does the engine keep its word?
+    ///
+    /// The real engine with scripted agents, late people and faults, each world made from its seed.
+    /// Exit code 1 if anything happened that must not.
+    #[command(after_help = simulate::EXAMPLES)]
+    Simulate(SimulateArgs),
     /// Configuration, and where each value came from
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -302,6 +312,15 @@ pub(crate) struct OutputArgs {
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Repair what is safe, and say what was done
+    #[arg(long)]
+    pub(crate) fix: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 /// Which loop is meant, where there are several.

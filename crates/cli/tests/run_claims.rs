@@ -109,6 +109,7 @@ fn an_agent_that_echoes_its_prompt_claims_and_asks_nothing() {
 
     // Neither with the built-in instructions, nor with the feedback of earlier attempts in it.
     let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write("wiggum.toml", "[breaker]\nno_progress = 0\n");
     sandbox.run("cat", &["--verify", "true", "--max-iterations", "3"]).exits(3);
     assert_eq!(sandbox.state_of("A"), "open");
     assert!(!sandbox.events().iter().any(|event| matches!(event, Event::QuestionRaised { .. })));

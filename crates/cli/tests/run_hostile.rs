@@ -256,6 +256,15 @@ fn a_backlog_it_broke_or_deleted_comes_back() {
 }
 
 #[test]
+fn a_task_it_added_as_done_is_still_to_be_done() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let added = r#"sed -i 's/"userStories": \[/&{"id":"B","title":"b","passes":true},/' PRD.json"#;
+    let agent = format!("[ \"$WIGGUM_TASK_ID\" = B ] || {added}; touch \"$WIGGUM_TASK_ID\"; claim");
+    sandbox.run(&agent, &["--verify", "true"]).exits(0);
+    assert_eq!(sandbox.worked_on(), ["A", "B"]);
+}
+
+#[test]
 fn a_task_it_added_is_taken_in() {
     let sandbox = Sandbox::with_tasks(&["A"]);
     let added = story("X", "");

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use crate::event::Trouble;
 use crate::ids::Iteration;
+use crate::mutant::{Mutant, planted};
 use crate::policy::Agents as Rules;
 use crate::state::{add_millis, millis_between};
 use crate::task::Task;
@@ -152,7 +153,7 @@ impl Agents {
         let order = rules.for_task(task);
         let mut why = Vec::new();
         for agent in &order {
-            match self.unavailable(agent, now) {
+            match self.unavailable(agent, now).filter(|_| !planted(Mutant::IgnoresUnavailable)) {
                 None => return Pick::Agent(agent),
                 Some(unavailable) => why.push((*agent, unavailable)),
             }

@@ -44,7 +44,7 @@ pub fn check<'a>(journal: impl IntoIterator<Item = &'a Envelope>) -> Vec<Violati
 
 fn check_order(before: &Loop, envelope: &Envelope) -> Vec<String> {
     let mut found = Vec::new();
-    if envelope.seq != before.seq + 1 {
+    if envelope.seq != before.seq.saturating_add(1) {
         found.push(format!("follows event {}", before.seq));
     }
     if envelope.epoch < before.epoch {
@@ -60,7 +60,8 @@ fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<String> {
             if before.run.active {
                 return Some("a run starts inside a run".to_owned());
             }
-            (*run != before.run.number + 1).then(|| format!("run {run} after run {}", before.run.number))
+            (*run != before.run.number.saturating_add(1))
+                .then(|| format!("run {run} after run {}", before.run.number))
         }
         Event::RunResumed { .. } => (!before.run.active).then(|| "no run to resume".to_owned()),
         Event::IterationStarted { iteration, task, attempt, agent, .. } => {
@@ -120,7 +121,7 @@ fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<String> {
             (!before.questions.contains_key(id)).then(|| format!("{id} is not open"))
         }
         Event::QuestionRaised { id, .. } => {
-            (id.0 != before.next_question + 1).then(|| format!("{id} is out of turn"))
+            (id.0 != before.next_question.saturating_add(1)).then(|| format!("{id} is out of turn"))
         }
         Event::StatusWritten { task, status } => check_status(before, task, *status),
         Event::TaskFailed { task, .. } => check_failed(before, task),
@@ -165,7 +166,7 @@ fn check_start(before: &Loop, iteration: Iteration, task: &TaskId, attempt: Atte
     if before.paused || before.run.stop_requested.is_some() {
         return Some("an iteration starts although the loop should not".to_owned());
     }
-    if iteration != before.iterations + 1 {
+    if iteration != before.iterations.saturating_add(1) {
         return Some(format!("iteration {iteration} after iteration {}", before.iterations));
     }
     if before.policy.limits.iterations.is_some_and(|limit| before.run.iterations >= limit) {
@@ -175,7 +176,7 @@ fn check_start(before: &Loop, iteration: Iteration, task: &TaskId, attempt: Atte
     if entry.state != TaskState::Open {
         return Some(format!("{task} is {}", entry.state.name()));
     }
-    if attempt != entry.attempts + 1 {
+    if attempt != entry.attempts.saturating_add(1) {
         return Some(format!("attempt {attempt} of {task} after attempt {}", entry.attempts));
     }
     if entry.failures > entry.max_retries(&before.policy) {
@@ -321,7 +322,7 @@ fn check_end(before: &Loop, reason: EndReason) -> Option<String> {
     let counts = before.tasks.counts();
     match reason {
         EndReason::GoalAchieved => {
-            let left = counts.total - counts.done - counts.skipped;
+            let left = counts.total.saturating_sub(counts.done + counts.skipped);
             (left > 0).then(|| format!("goal achieved with {left} tasks left"))
         }
         EndReason::MaxIterations => {

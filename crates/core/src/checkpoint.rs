@@ -143,7 +143,7 @@ pub struct Recovery {
 }
 
 /// What the loop knows of its checkpoints.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Checkpoints {
     /// The iteration that ended last.
     pub latest: Option<Box<Ended>>,
@@ -162,14 +162,14 @@ pub struct Last {
     pub sha256: String,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Tip {
     commit: Option<String>,
     branch: Option<String>,
 }
 
 /// An iteration as it was when it ended.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Ended {
     pub task: TaskId,
     pub agent: String,
@@ -206,7 +206,9 @@ impl Ended {
                 changed_paths: open.inspection.as_ref().map_or(0, |seen| seen.changed_total),
                 duration: Millis(millis_between(open.started_at, at)),
                 agent_duration: open.agent_duration,
-                check_duration: Millis(open.evidence.iter().map(|evidence| evidence.duration.0).sum()),
+                check_duration: Millis(
+                    open.evidence.iter().fold(0, |sum: u64, seen| sum.saturating_add(seen.duration.0)),
+                ),
             },
         }
     }

@@ -9,6 +9,7 @@ use crate::agents::{Pick, Unavailable};
 use crate::budget::{self, Alert, Hold};
 use crate::event::{EndReason, Event};
 use crate::ids::{Attempt, Iteration, QuestionId, TaskId};
+use crate::mutant::{Mutant, planted};
 use crate::policy::RetryFrom;
 use crate::question::{blocked_question, failed_question};
 use crate::signal::support::{Rows, Signal};
@@ -188,7 +189,7 @@ pub fn decide(state: &Loop, now: Timestamp) -> Plan {
     if !state.run.active {
         return Plan::default();
     }
-    if let Some(open) = &state.open {
+    if let Some(open) = state.open.as_ref().filter(|_| !planted(Mutant::StartsBeside)) {
         return go_on(state, open, now);
     }
     if let Some(plan) = tidy(state) {
@@ -197,17 +198,21 @@ pub fn decide(state: &Loop, now: Timestamp) -> Plan {
     if let Some(alert) = budget::alert_due(state) {
         return record(told(alert));
     }
-    if let Some(by) = &state.run.stop_requested {
+    if let Some(by) = state.run.stop_requested.as_ref().filter(|_| !planted(Mutant::IgnoresStop)) {
         return end(state, EndReason::ExplicitStop, format!("stopped by {by}"));
     }
     if let Some(problem) = &state.backlog_broken {
         return wait_for_backlog(state, problem);
     }
     let counts = state.tasks.counts();
-    if counts.done + counts.skipped == counts.total {
+    let left_out = if planted(Mutant::CallsItDone) { counts.failed + counts.parked } else { 0 };
+    if counts.done + counts.skipped + left_out == counts.total {
         return end(state, EndReason::GoalAchieved, goal_text(state));
     }
-    if state.paused {
+    if state.paused && planted(Mutant::StopsUnasked) {
+        return end(state, EndReason::ExplicitStop, String::new());
+    }
+    if state.paused && !planted(Mutant::StartsWhilePaused) {
         return Plan { waiting: Some(Waiting::Paused), ..Plan::default() };
     }
     if let Some(plan) = hold_for_answer(state, now) {
@@ -309,7 +314,8 @@ fn give_up(open: &OpenIteration) -> Plan {
 
 fn watch_agent(state: &Loop, open: &OpenIteration, now: Timestamp) -> Plan {
     let iteration = open.iteration;
-    let own_limit = state.task(&open.task).and_then(|entry| entry.spec.timeout_seconds).map(|s| s * 1000);
+    let own_limit =
+        state.task(&open.task).and_then(|entry| entry.spec.timeout_seconds).map(|s| s.saturating_mul(1000));
     let agents_limit = state.policy.agents.timeouts.get(&open.agent).copied();
     let agent_limit = own_limit.or(agents_limit.or(state.policy.limits.agent_timeout).map(|limit| limit.0));
     let agent_deadline = agent_limit.map(|limit| add_millis(open.started_at, limit));
@@ -347,7 +353,8 @@ fn run_deadline(state: &Loop, now: Timestamp) -> Option<Timestamp> {
 
 /// The steps between the agent's end and the verdict, one after the other.
 fn gather(state: &Loop, open: &OpenIteration) -> Plan {
-    let (iteration, attempt) = (open.iteration, open.attempt);
+    let (iteration, attempt) =
+        (open.iteration, open.attempt.saturating_add(u32::from(planted(Mutant::StaleResults))));
     if !open.tree_taken {
         return one(Action::TakeTree { iteration, attempt });
     }
@@ -394,14 +401,21 @@ fn tidy(state: &Loop) -> Option<Plan> {
         && let Some(task) = state.status_due.first()
         && let Some(entry) = state.task(task)
     {
-        let status = entry.state.file_status();
+        let status =
+            if planted(Mutant::WritesWrongStatus) { FileStatus::Done } else { entry.state.file_status() };
         return Some(one(Action::WriteStatus { task: task.clone(), status }));
     }
     None
 }
 
 fn raise(state: &Loop, task: Option<TaskId>, question: crate::event::Question) -> Plan {
-    record(Event::QuestionRaised { id: QuestionId(state.next_question + 1), task, question })
+    record(Event::QuestionRaised {
+        id: QuestionId(
+            state.next_question.saturating_add(1 + u32::from(planted(Mutant::SkipsQuestionNumber))),
+        ),
+        task,
+        question,
+    })
 }
 
 fn wait_for_backlog(state: &Loop, problem: &str) -> Plan {
@@ -476,6 +490,7 @@ fn start(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Plan {
         return record(Event::TaskFailed { task: entry.spec.id.clone(), reason });
     }
     let agent = match state.agents.pick(&state.policy.agents, &entry.spec, now) {
+        Pick::Agent(_) if planted(Mutant::WrongAgent) => "somebody".to_owned(),
         Pick::Agent(agent) => agent.to_owned(),
         Pick::Wait { agent, why, until } => {
             let waiting = Waiting::Unavailable { agent: agent.to_owned(), why: why.to_string(), until };
@@ -484,7 +499,8 @@ fn start(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Plan {
         }
         Pick::Nobody { why } => return end(state, EndReason::PersonNeeded, nobody_text(&why)),
     };
-    let task = entry.spec.id.clone();
+    let unknown = planted(Mutant::UnknownTask).then(|| TaskId::from("unknown"));
+    let task = unknown.unwrap_or_else(|| entry.spec.id.clone());
     let retry = &state.policy.retry;
     let clean = retry.from == RetryFrom::Clean || retry.clean_after.is_some_and(|n| entry.failures >= n);
     let carried = if clean { None } else { entry.kept.clone() };
@@ -496,9 +512,9 @@ fn start(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Plan {
         return one(Action::ResetWorkspace);
     }
     one(Action::StartIteration {
-        iteration: state.iterations + 1,
+        iteration: state.iterations.saturating_add(1 + u32::from(planted(Mutant::SkipsNumber))),
         task,
-        attempt: entry.attempts + 1,
+        attempt: if planted(Mutant::MiscountsAttempts) { 1 } else { entry.attempts.saturating_add(1) },
         agent,
         carried,
     })

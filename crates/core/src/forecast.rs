@@ -38,7 +38,7 @@ impl Group {
 }
 
 /// What completed tasks cost, and what was foreseen.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
     groups: BTreeMap<Group, Samples>,
     /// The first forecast made when a quarter of the tasks was done, to be held against the truth.

@@ -131,7 +131,7 @@ pub struct Handover {
 }
 
 /// What the loop knows of handing over.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Handoffs {
     /// Follows from how an iteration ended and is still to be recorded.
     pub due: Option<(Iteration, Attempt, Trigger)>,

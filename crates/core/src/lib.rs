@@ -58,6 +58,7 @@ pub mod handoff;
 pub mod health;
 pub mod ids;
 pub mod memory;
+pub mod mutant;
 pub mod policy;
 pub mod price;
 pub mod prompt;

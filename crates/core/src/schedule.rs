@@ -27,20 +27,21 @@ pub struct Rank {
 
 /// The score of a task without its waiting time.
 pub fn fixed_score(priority: i64, complexity: u32, fan_out: usize, failed_attempts: u32) -> i64 {
-    let points = priority.saturating_mul(10) - 2 * i64::from(complexity)
-        + 5 * i64::try_from(fan_out).unwrap_or(i64::MAX / 1000)
+    let others = 5 * i64::try_from(fan_out).unwrap_or(i64::MAX / 1000)
+        - 2 * i64::from(complexity)
         - 3 * i64::from(failed_attempts);
+    let points = priority.saturating_mul(10).saturating_add(others);
     points.saturating_mul(UNITS)
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadyQueue {
     phases: BTreeMap<u32, Phase>,
 }
 
 type Key = (Reverse<i64>, u32, usize);
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Phase {
     /// Never attempted, or waiting for longer than earns points: the score stands still.
     still: BTreeSet<Key>,
@@ -53,7 +54,7 @@ impl ReadyQueue {
     pub fn insert(&mut self, slot: usize, rank: &Rank, now_seconds: i64) {
         let phase = self.phases.entry(rank.phase).or_default();
         match rank.last_attempt {
-            Some(last) if now_seconds - last < WAITING_CAP => {
+            Some(last) if now_seconds.saturating_sub(last) < WAITING_CAP => {
                 phase.rising.insert(rising_key(rank, last, slot));
             }
             Some(_) | None => {
@@ -89,7 +90,7 @@ impl ReadyQueue {
             .map(|&(Reverse(score), position, slot)| (Reverse(score + WAITING_CAP), position, slot));
         for &(Reverse(rising), position, slot) in &phase.rising {
             // No later one can be better than this bound: the list is sorted by it.
-            let bound = rising + now_seconds;
+            let bound = rising.saturating_add(now_seconds);
             if best.is_some_and(|(Reverse(score), ..)| score > bound) {
                 break;
             }
@@ -118,8 +119,9 @@ impl ReadyQueue {
 }
 
 fn score_at(rank: &Rank, now_seconds: i64) -> i64 {
-    let waited = rank.last_attempt.map_or(WAITING_CAP, |last| (now_seconds - last).clamp(0, WAITING_CAP));
-    rank.fixed + waited
+    let waited =
+        rank.last_attempt.map_or(WAITING_CAP, |last| now_seconds.saturating_sub(last).clamp(0, WAITING_CAP));
+    rank.fixed.saturating_add(waited)
 }
 
 fn still_key(rank: &Rank, slot: usize) -> Key {
@@ -127,7 +129,7 @@ fn still_key(rank: &Rank, slot: usize) -> Key {
 }
 
 fn rising_key(rank: &Rank, last: i64, slot: usize) -> Key {
-    (Reverse(rank.fixed - last), rank.position, slot)
+    (Reverse(rank.fixed.saturating_sub(last)), rank.position, slot)
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ use crate::handoff::{Handoffs, Handover, Trigger};
 use crate::health::{self, Health, Vitals};
 use crate::ids::{Attempt, Epoch, Iteration, LoopId, QuestionId, Seq, TaskId};
 use crate::memory::Memory;
+use crate::mutant::{Mutant, planted};
 use crate::policy::{Millis, Policy};
 use crate::question::{Meaning, failed_question, flagged, meaning, repeated_error};
 use crate::restore::Restoring;
@@ -40,7 +41,7 @@ const REMEMBERED_PATHS: usize = 20;
 /// How much of an attempt's message is remembered.
 const REMEMBERED_WORDS: usize = 600;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Loop {
     pub id: Option<LoopId>,
     pub name: String,
@@ -89,7 +90,7 @@ pub struct Loop {
 }
 
 /// Counters of the run under way; a new run starts with fresh ones.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Run {
     pub number: u32,
     pub active: bool,
@@ -118,14 +119,14 @@ pub enum Workspace {
     Holds(TaskId),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct OpenQuestion {
     pub task: Option<TaskId>,
     pub question: Question,
     pub raised_at: Timestamp,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct OpenIteration {
     pub iteration: Iteration,
     pub task: TaskId,
@@ -183,7 +184,7 @@ pub enum Stage {
     Landing { verified: bool },
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Inspection {
     /// The first paths that differ.
     pub changed: Vec<String>,
@@ -193,7 +194,7 @@ pub struct Inspection {
     pub digest: String,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct EndedIteration {
     pub iteration: Iteration,
     pub task: TaskId,
@@ -217,12 +218,12 @@ impl Loop {
     /// Takes one event in.
     pub fn apply(&mut self, envelope: &Envelope) {
         let at = envelope.at;
-        self.seq = envelope.seq;
+        self.seq = if planted(Mutant::SeqStandsStill) { self.seq.max(1) } else { envelope.seq };
         self.count_time(at, envelope);
         self.epoch = envelope.epoch;
         match &envelope.event {
             Event::LoopCreated { loop_id, name, repository, backlog } => {
-                self.id = Some(*loop_id);
+                self.id = Some(*loop_id).filter(|_| !planted(Mutant::ForgetsItself));
                 self.name.clone_from(name);
                 self.repository.clone_from(repository);
                 self.backlog.clone_from(backlog);
@@ -230,7 +231,8 @@ impl Loop {
             Event::RunStarted { run, policy, agent, git, version: _, sandbox: _ } => {
                 self.agents.start_anew();
                 self.spending.start_anew();
-                self.run = Run { number: *run, active: true, started_at: Some(at), ..Run::default() };
+                let number = if planted(Mutant::ForgetsRunNumber) { self.run.number } else { *run };
+                self.run = Run { number, active: true, started_at: Some(at), ..Run::default() };
                 self.adopt_policy(policy, agent);
                 self.git = *git;
                 self.paused = false;
@@ -455,7 +457,7 @@ impl Loop {
             Event::UserChangesSetAside { commit, .. } => self.user_changes = Some(commit.clone()),
             Event::UserChangesPutBack { .. } => self.user_changes = None,
             Event::RunEnded { reason, detail, .. } => {
-                self.run.active = false;
+                self.run.active = planted(Mutant::NeverEnds);
                 self.run.ended = Some((*reason, detail.clone()));
             }
         }
@@ -464,7 +466,7 @@ impl Loop {
     /// Milliseconds the run has been at work, up to `now`.
     pub fn active_ms(&self, now: Timestamp) -> u64 {
         let since = self.last_at.map_or(0, |last| millis_between(last, now));
-        self.run.active_ms + if self.run.active { since } else { 0 }
+        self.run.active_ms.saturating_add(if self.run.active { since } else { 0 })
     }
 
     pub fn task(&self, id: &TaskId) -> Option<&TaskEntry> {
@@ -475,7 +477,8 @@ impl Loop {
     fn count_time(&mut self, at: Timestamp, envelope: &Envelope) {
         let starts = matches!(envelope.event, Event::RunResumed { .. } | Event::RunStarted { .. });
         if self.run.active && !starts && self.epoch == envelope.epoch {
-            self.run.active_ms += self.last_at.map_or(0, |last| millis_between(last, at));
+            let passed = self.last_at.map_or(0, |last| millis_between(last, at));
+            self.run.active_ms = self.run.active_ms.saturating_add(passed);
         }
         self.last_at = Some(self.last_at.map_or(at, |last| last.max(at)));
     }
@@ -543,7 +546,7 @@ impl Loop {
         self.spending.begin_call(open.started_at, self.policy.limits.calls_per_hour, beyond);
         self.checkpoints.iteration_started(open.base.as_ref(), open.branch.as_ref());
         self.iterations = open.iteration;
-        self.run.iterations += 1;
+        self.run.iterations = self.run.iterations.saturating_add(1);
         self.breaker.probe();
         self.workspace =
             if open.carried.is_some() { Workspace::Holds(open.task.clone()) } else { Workspace::Clean };
@@ -588,9 +591,13 @@ impl Loop {
         if let Some(open) = self.open.as_ref().filter(|_| !matches!(verdict, Verdict::Unavailable { .. })) {
             self.rows = self.rows_with(open);
         }
-        if let Verdict::Accepted { verified } = verdict {
+        let accepted = match verdict {
+            Verdict::Accepted { verified } => Some(*verified),
+            _ => planted(Mutant::AcceptsEverything).then_some(false),
+        };
+        if let Some(verified) = accepted {
             if let Some(open) = &mut self.open {
-                open.stage = Stage::Landing { verified: *verified };
+                open.stage = Stage::Landing { verified };
             }
             return;
         }
@@ -841,7 +848,9 @@ impl Loop {
 
     fn note_exhausted(&mut self, task: &TaskId, outcome: &str) {
         let Some(entry) = self.tasks.get(task) else { return };
-        if entry.failures > entry.max_retries(&self.policy) {
+        let early = u32::from(planted(Mutant::GivesUpEarly));
+        let exhausted = entry.failures + early > entry.max_retries(&self.policy);
+        if exhausted && !planted(Mutant::ForgivesFailures) {
             let reason = format!("{} attempts, the last: {outcome}", entry.failures);
             self.to_fail.push_back((task.clone(), reason));
         }
@@ -850,8 +859,9 @@ impl Loop {
     fn interrupt(&mut self, at: Timestamp) {
         self.close_question_of_agent();
         self.breaker.lose_probe();
-        let Some(open) = self.open.take() else { return };
-        self.iterations = open.iteration - 1;
+        let under_way = self.open.clone().filter(|_| planted(Mutant::InterruptsTwice));
+        let Some(open) = std::mem::replace(&mut self.open, under_way) else { return };
+        self.iterations = open.iteration.saturating_sub(1);
         self.run.iterations = self.run.iterations.saturating_sub(1);
         self.agents.worked(&open.agent, open.session.as_ref());
         self.handoffs.pending.clone_from(&open.after_handoff);
@@ -941,6 +951,8 @@ impl Loop {
             Meaning::Abort => {
                 if matches!(self.tasks.get(&task).map(|entry| &entry.state), Some(TaskState::Parked(_))) {
                     self.set_state(&task, TaskState::Open, at);
+                    // The question stood in for its failure, which nobody has forgiven.
+                    self.note_exhausted(&task, "nobody said how to go on");
                 }
             }
         }

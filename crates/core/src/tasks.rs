@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use crate::budget::Sum;
 use crate::forecast::Group;
 use crate::ids::{Attempt, QuestionId, TaskId};
+use crate::mutant::{Mutant, planted};
 use crate::policy::Policy;
 use crate::schedule::{Rank, ReadyQueue, fixed_score};
 use crate::signal::notes::summary;
@@ -20,7 +21,7 @@ const REMEMBERED_ATTEMPTS: usize = 5;
 const CHAIN: i64 = 1 << 40;
 
 /// All tasks ever seen, with what is known of each, and the queue of those that can start.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tasks {
     pub(crate) entries: Vec<TaskEntry>,
     by_id: HashMap<TaskId, usize>,
@@ -51,11 +52,11 @@ pub struct Counts {
 
 impl Counts {
     pub fn open(&self) -> usize {
-        self.total - self.done - self.failed - self.skipped - self.parked - self.running
+        self.total.saturating_sub(self.done + self.failed + self.skipped + self.parked + self.running)
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TaskEntry {
     pub spec: Task,
     pub state: TaskState,
@@ -350,7 +351,9 @@ impl Tasks {
 
     fn enqueue(&mut self, slot: usize, at: Timestamp) {
         let entry = &self.entries[slot];
-        if entry.state != TaskState::Open || entry.unmet > 0 || entry.removed {
+        let open = entry.state == TaskState::Open || planted(Mutant::WorksOnSettled);
+        let blocked = entry.unmet > 0 && !planted(Mutant::IgnoresDependencies);
+        if !open || blocked || entry.removed {
             return;
         }
         let rank = self.rank(slot);

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use crate::budget;
 use crate::event::EndReason;
+use crate::mutant::{Mutant, planted};
 use crate::state::Loop;
 
 /// What there is to say of a reason.
@@ -172,7 +173,9 @@ fn money_is_spent(state: &Loop, _now: Timestamp) -> Option<String> {
 }
 
 fn iterations_used(state: &Loop, _now: Timestamp) -> Option<String> {
-    let limit = state.policy.limits.iterations.filter(|limit| state.run.iterations >= *limit)?;
+    let used = state.run.iterations.saturating_add(u32::from(planted(Mutant::EndsEarly)));
+    let endless = planted(Mutant::IgnoresIterationLimit);
+    let limit = state.policy.limits.iterations.filter(|limit| used >= *limit && !endless)?;
     Some(format!("{limit} iterations used"))
 }
 

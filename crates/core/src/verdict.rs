@@ -1,6 +1,7 @@
 //! Judging an attempt: the agent's claim against what the engine saw itself.
 
-use crate::event::{Evidence, Flag, FlagKind, Verdict};
+use crate::event::{Evidence, Flag, FlagKind, Trouble, Verdict};
+use crate::mutant::{Mutant, planted};
 use crate::policy::{OnTouch, Policy, Protect};
 use crate::state::{Loop, OpenIteration};
 use crate::task::Task;
@@ -28,11 +29,18 @@ pub fn checks_for(policy: &Policy, task: &Task) -> Vec<Check> {
 /// Is evidence worth gathering for this attempt?
 pub fn wants_evidence(state: &Loop, open: &OpenIteration) -> bool {
     let claimed = open.claim.is_some() || state.policy.checks.complete_without_claim;
-    claimed && open.error.is_none() && open.asked.is_empty()
+    claimed && open.error.is_none() && open.asked.is_empty() && !planted(Mutant::SkipsChecks)
 }
 
 /// The verdict, once all evidence is in.
 pub fn judge(state: &Loop, open: &OpenIteration) -> Verdict {
+    if let Some(failure) = open.error.as_ref().filter(|_| planted(Mutant::CallsUnavailable)) {
+        let message = failure.message.clone();
+        return Verdict::Unavailable { trouble: Trouble::Network, message };
+    }
+    if planted(Mutant::AcceptsErrors) && open.error.is_some() {
+        return Verdict::Accepted { verified: false };
+    }
     let finished = open.error.is_none() && (open.claim.is_some() || !open.asked.is_empty());
     if let Some(failure) = &open.error
         && let Some(trouble) = open.trouble.as_ref().filter(|trouble| trouble.makes_unavailable())
@@ -49,18 +57,19 @@ pub fn judge(state: &Loop, open: &OpenIteration) -> Verdict {
         return Verdict::Asked;
     }
     let unclaimed_is_enough = state.policy.checks.complete_without_claim && !open.evidence.is_empty();
-    if open.claim.is_none() && !unclaimed_is_enough {
+    if open.claim.is_none() && !unclaimed_is_enough && !planted(Mutant::AcceptsUnclaimed) {
         return Verdict::Unclaimed;
     }
     let failed: Vec<String> =
         open.evidence.iter().filter(|evidence| !evidence.passed()).map(describe_failure).collect();
-    if !failed.is_empty() {
+    if !failed.is_empty() && !planted(Mutant::AcceptsRefuted) {
         return if open.claim.is_some() { Verdict::Refuted { reasons: failed } } else { Verdict::Unclaimed };
     }
     let is_approved =
         |reason: &str| state.task(&open.task).is_some_and(|entry| entry.approved.contains(reason));
-    judge_flags(&state.policy.protect, &open.flags, is_approved)
-        .unwrap_or(Verdict::Accepted { verified: !open.evidence.is_empty() })
+    judge_flags(&state.policy.protect, &open.flags, is_approved).unwrap_or(Verdict::Accepted {
+        verified: !open.evidence.is_empty() || planted(Mutant::CallsVerified),
+    })
 }
 
 /// What the policy says of a flag.

@@ -221,3 +221,19 @@ fn a_new_engine_checks_an_attempt_anew() {
     assert_eq!(gathered, 2, "once before and once after");
     assert_eq!(checker::check(&world.journal), vec![]);
 }
+
+#[test]
+fn attempts_that_are_used_up_stay_so_when_the_question_about_them_is_answered_with_a_stop() {
+    let mut world = World::new(1, Mood::FailsAlike);
+    world.policy.retry.max_retries = 0;
+    world.policy.limits.stuck_threshold = 1;
+    world.start(&["a"]);
+    world.run();
+    let id = *world.state.questions.keys().next().unwrap();
+    let (answer, by) = (wiggum_core::event::Answer::Abort, "test".to_owned());
+    world.push(Event::QuestionAnswered { id, answer, by });
+    world.start_again();
+    world.run();
+    assert_eq!(checker::check(&world.journal), vec![]);
+    assert_eq!(world.state.tasks.counts().failed, 1);
+}

@@ -4,6 +4,8 @@
 //! the one before. Whoever reads one compares all of it, so that what was damaged or changed is named
 //! instead of believed.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -13,8 +15,10 @@ use wiggum_core::ids::{Iteration, LoopId, Seq, TaskId};
 use wiggum_store::{Store, StoreError};
 use wiggum_workspace::crash;
 
+use crate::clock::Clock;
 use crate::engine::{Engine, acquire, read_state};
 use crate::error::EngineError;
+use crate::host::Machine;
 use crate::journal::Journal;
 
 /// A checkpoint as the journal knows it.
@@ -93,9 +97,10 @@ pub fn verify<'a>(store: &Store, all: &'a [Kept]) -> Result<(), (&'a Kept, Damag
 
 /// Makes a checkpoint of a loop that no engine works on.
 pub fn create(mut store: Store, id: LoopId, by: &str) -> Result<Kept, EngineError> {
-    let epoch = acquire(&mut store, id)?;
+    let machine = Machine::new();
+    let epoch = acquire(&machine, &mut store, id)?;
     let state = read_state(&store, id)?;
-    let now = state.last_at.map_or_else(Timestamp::now, |last| last.max(Timestamp::now()));
+    let now = Clock::starting_after(Arc::new(machine), state.last_at).now();
     let mut journal = Journal::new(store, state, id, epoch);
     let kept = journal.checkpoint(by, now);
     let flushed = journal.flush(now);

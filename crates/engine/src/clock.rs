@@ -1,25 +1,34 @@
 //! The only clock: wall time at the start, then steady, so that nothing goes backwards while a
 //! loop runs.
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
-#[derive(Clone, Debug)]
+use crate::host::Host;
+
+#[derive(Clone)]
 pub struct Clock {
+    host: Arc<dyn Host>,
     started: Timestamp,
-    since: Instant,
+    since: Duration,
 }
 
 impl Clock {
     /// Starts at the wall time, or where the journal ended if the wall clock was set back.
-    pub fn starting_after(last: Option<Timestamp>) -> Self {
-        let wall = Timestamp::now();
-        Self { started: last.map_or(wall, |last| wall.max(last)), since: Instant::now() }
+    pub fn starting_after(host: Arc<dyn Host>, last: Option<Timestamp>) -> Self {
+        let (wall, since) = (host.wall(), host.steady());
+        Self { host, started: last.map_or(wall, |last| wall.max(last)), since }
     }
 
     pub fn now(&self) -> Timestamp {
-        self.started.saturating_add(self.since.elapsed()).unwrap_or(Timestamp::MAX)
+        self.started.saturating_add(self.elapsed()).unwrap_or(Timestamp::MAX)
+    }
+
+    /// How long this clock has been running.
+    pub fn elapsed(&self) -> Duration {
+        self.host.steady().saturating_sub(self.since)
     }
 
     /// How long until a moment; nothing if it has passed.

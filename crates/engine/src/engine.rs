@@ -7,39 +7,39 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use jiff::Timestamp;
 use uuid::Uuid;
 use wiggum_agents::{AgentEvent, Finished};
 use wiggum_core::decide::{Action, Plan, StopWhy, Waiting, decide};
 use wiggum_core::event::{EndReason, Envelope, Event, Exit, Request, Trouble};
 use wiggum_core::handoff::Trigger;
 use wiggum_core::ids::{Attempt, Epoch, Iteration, LoopId, TaskId};
+use wiggum_core::mutant::{Mutant, planted};
 use wiggum_core::policy::Policy;
 use wiggum_core::redact::Secrets;
 use wiggum_core::state::{Loop, Stage};
 use wiggum_core::stream::Stream;
-use wiggum_store::{Holder, Identity, Store};
+use wiggum_store::{Identity, Store};
 use wiggum_workspace::crash;
 use wiggum_workspace::git::{Git, Guardian, Known};
 use wiggum_workspace::paths::ProcessLock;
-use wiggum_workspace::process::{self, Ended, Grace, Running, Stop};
+use wiggum_workspace::process::{Ended, Grace, Stop};
 
 use crate::agent::Agent;
 use crate::backlog_file::{BacklogError, BacklogFile, Refresh, difference};
 use crate::clock::Clock;
 use crate::error::EngineError;
 use crate::health::Heart;
+use crate::host::{Host, Machine, Program};
 use crate::journal::Journal;
-use crate::money::{Purse, is_alive};
+use crate::money::Purse;
 use crate::nudge::Nudges;
 use crate::report::Report;
 use crate::requests;
 use crate::sandbox::Sandbox;
 use crate::state_dir::StateDir;
 use crate::status;
-use crate::wake::Waker;
 use crate::watched::{Watched, prompt_in_use};
 
 /// What may wait in the channel before agents are slowed down.
@@ -142,6 +142,7 @@ impl Outcome {
 
 pub struct Engine<'a> {
     pub(crate) settings: Settings,
+    pub(crate) host: Arc<dyn Host>,
     pub(crate) journal: Journal,
     pub(crate) git: Option<Git>,
     pub(crate) backlog: BacklogFile,
@@ -151,9 +152,10 @@ pub struct Engine<'a> {
     pub(crate) inputs: Receiver<Input>,
     pub(crate) sender: SyncSender<Input>,
     pub(crate) agent: Option<RunningAgent>,
-    pub(crate) check: Option<Running>,
-    pub(crate) check_started: Option<Instant>,
-    pub(crate) check_deadline: Option<Instant>,
+    pub(crate) check: Option<Box<dyn Program>>,
+    /// On the engine's own clock, as is the deadline.
+    pub(crate) check_started: Option<Duration>,
+    pub(crate) check_deadline: Option<Duration>,
     /// Commit whose tree the workspace is known to hold, by this very process.
     pub(crate) in_place: Option<String>,
     pub(crate) watched: Watched,
@@ -168,7 +170,8 @@ pub struct Engine<'a> {
     woken: Arc<AtomicBool>,
     _workspace: ProcessLock,
     skip_after_stop: Option<(TaskId, String)>,
-    waker: Option<Waker>,
+    /// Kept for as long as requests are to be noticed.
+    watcher: Option<Box<dyn Send>>,
     last_waiting: Option<Waiting>,
     interrupted: Option<&'static str>,
     pub(crate) status: StatusFile,
@@ -178,25 +181,25 @@ pub struct Engine<'a> {
 #[derive(Default)]
 pub(crate) struct StatusFile {
     stale: bool,
-    written: Option<Instant>,
+    written: Option<Duration>,
 }
 
 impl StatusFile {
     /// How long until it has to be written, if it has to be.
-    fn due_in(&self) -> Option<Duration> {
-        let since = self.written.map_or(STATUS_INTERVAL, |at| at.elapsed());
+    fn due_in(&self, now: Duration) -> Option<Duration> {
+        let since = self.written.map_or(STATUS_INTERVAL, |at| now.saturating_sub(at));
         self.stale.then(|| STATUS_INTERVAL.saturating_sub(since))
     }
 
     /// Nothing was recorded, but what it tells beside that is old.
-    pub(crate) fn refresh_after(&mut self, age: Duration) {
-        self.stale |= self.written.is_some_and(|at| at.elapsed() >= age);
+    pub(crate) fn refresh_after(&mut self, age: Duration, now: Duration) {
+        self.stale |= self.written.is_some_and(|at| now.saturating_sub(at) >= age);
     }
 }
 
 /// The agent's process, and what this engine wants of it.
 pub(crate) struct RunningAgent {
-    pub(crate) process: Running,
+    pub(crate) process: Box<dyn Program>,
     /// What it was told, wherever its copy in a file has gone.
     pub(crate) prompt: String,
     pub(crate) stopping: Option<StopWhy>,
@@ -219,7 +222,16 @@ impl Remote {
 
 impl<'a> Engine<'a> {
     /// Takes the loop over and brings its journal, workspace and backlog in order.
-    pub fn open(mut settings: Settings, observer: &'a mut dyn Observer) -> Result<Self, EngineError> {
+    pub fn open(settings: Settings, observer: &'a mut dyn Observer) -> Result<Self, EngineError> {
+        Self::open_on(Arc::new(Machine::new()), settings, observer)
+    }
+
+    /// As [`Engine::open`], on another host than this machine.
+    pub fn open_on(
+        host: Arc<dyn Host>,
+        mut settings: Settings,
+        observer: &'a mut dyn Observer,
+    ) -> Result<Self, EngineError> {
         let dir = StateDir::of(&settings.workspace);
         dir.create().map_err(|source| EngineError::StateDir { path: dir.path().to_owned(), source })?;
         let mut backlog = BacklogFile::new(&settings.backlog, &settings.backlog_name, dir.backlog_lock());
@@ -228,14 +240,14 @@ impl<'a> Engine<'a> {
         if let Some(backlog) = backlog.backlog() {
             settings.policy.selection = backlog.selection();
         }
-        let mut store = Store::open(&dir.database())?;
-        let (id, epoch) = take_over(&mut store, &settings)?;
+        let mut store = host.open_store(&dir.database())?;
+        let (id, epoch) = take_over(host.as_ref(), &mut store, &settings)?;
         crash::point("loop taken over");
         let workspace = claim_workspace(&dir)?;
         let state = read_state(&store, id)?;
-        let clock = Clock::starting_after(state.last_at);
+        let clock = Clock::starting_after(Arc::clone(&host), state.last_at);
         let marker = Some(("WIGGUM_LOOP_ID".to_owned(), id.to_string()));
-        let git = Git::discover(&settings.workspace)?.map(|git| git.with_marker(marker));
+        let git = host.repository(&settings.workspace)?.map(|git| git.with_marker(marker));
         let (sender, inputs) = sync_channel(INPUTS);
         if settings.prompt.is_none() && state.open.is_some() {
             // The agent of before a crash may have removed it; it will be put back.
@@ -247,6 +259,7 @@ impl<'a> Engine<'a> {
         let secrets =
             Secrets::among(variables.chain(settings.agents.iter().flat_map(|agent| agent.env.clone())));
         let mut engine = Self {
+            host,
             journal: Journal::new(store, state, id, epoch),
             git,
             backlog,
@@ -268,7 +281,7 @@ impl<'a> Engine<'a> {
             woken: Arc::new(AtomicBool::new(true)),
             _workspace: workspace,
             skip_after_stop: None,
-            waker: None,
+            watcher: None,
             last_waiting: None,
             interrupted: None,
             status: StatusFile::default(),
@@ -337,7 +350,8 @@ impl<'a> Engine<'a> {
         let agent = self.settings.describe_agents();
         let sandbox = self.settings.sandbox.says.clone();
         self.require_clean_tree()?;
-        if self.journal.state.run.active {
+        let active = self.journal.state.run.active && !planted(Mutant::StartsInsideRun);
+        if active || (self.journal.state.run.number > 0 && planted(Mutant::ResumesEndedRun)) {
             let run = self.journal.state.run.number;
             self.record(Event::RunResumed { run, policy, agent, sandbox });
         } else {
@@ -372,7 +386,7 @@ impl<'a> Engine<'a> {
             }
             self.flush()?;
             self.show_waiting(&plan);
-            if self.status.due_in() == Some(Duration::ZERO) {
+            if self.status.due_in(self.clock.elapsed()) == Some(Duration::ZERO) {
                 self.write_status_file();
             }
             if let Some(input) = self.wait(&plan) {
@@ -456,11 +470,12 @@ impl<'a> Engine<'a> {
     /// What comes in while a check has only just begun.
     fn wait_a_moment(&self) -> Option<Input> {
         let started = self.check.as_ref().and(self.check_started)?;
-        self.inputs.recv_timeout(MOMENT.checked_sub(started.elapsed())?).ok()
+        let passed = self.clock.elapsed().saturating_sub(started);
+        self.host.wait(&self.inputs, Some(MOMENT.checked_sub(passed)?))
     }
 
     fn wait(&mut self, plan: &Plan) -> Option<Input> {
-        let check_limit = self.check_deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        let check_limit = self.check_deadline.map(|at| at.saturating_sub(self.clock.elapsed()));
         if check_limit == Some(Duration::ZERO) {
             self.check_deadline = None;
             if let Some(check) = &self.check {
@@ -468,11 +483,9 @@ impl<'a> Engine<'a> {
             }
         }
         let plan_limit = plan.wake_at.map(|at| self.clock.until(at));
-        let limit = [plan_limit, check_limit, self.status.due_in()].into_iter().flatten().min();
-        match limit {
-            None => self.inputs.recv().ok(),
-            Some(limit) => self.inputs.recv_timeout(limit).ok(),
-        }
+        let status_limit = self.status.due_in(self.clock.elapsed());
+        let limits = [plan_limit, check_limit, status_limit];
+        self.host.wait(&self.inputs, limits.into_iter().flatten().min())
     }
 
     fn take(&mut self, input: Input) -> Result<(), EngineError> {
@@ -671,7 +684,7 @@ impl<'a> Engine<'a> {
         }
         let status = serde_json::to_string(&status).unwrap_or_default();
         drop(status::write(&dir, "status.json", &status));
-        self.status = StatusFile { stale: false, written: Some(Instant::now()) };
+        self.status = StatusFile { stale: false, written: Some(self.clock.elapsed()) };
     }
 
     /// As `status.json`, a courtesy: `wiggum report` makes it again from the journal.
@@ -693,16 +706,17 @@ impl<'a> Engine<'a> {
         if let Some(check) = self.check.take() {
             check.stop(Stop::Asked, hurry);
         }
-        process::end_marked("WIGGUM_LOOP_ID", &self.journal.id.to_string());
+        self.host.end_marked("WIGGUM_LOOP_ID", &self.journal.id.to_string());
     }
 
     pub(crate) fn watch_for_requests(&mut self) {
         let (sender, woken) = (self.sender.clone(), Arc::clone(&self.woken));
-        self.waker = Waker::new(&self.dir.wake_dir(), move || {
+        let wake = move || {
             woken.store(true, Ordering::Release);
             // A full channel means that the engine is awake anyway.
             drop(sender.try_send(Input::Wake));
-        });
+        };
+        self.watcher = self.host.watch(&self.dir.wake_dir(), Arc::new(wake));
         self.woken.store(true, Ordering::Release);
     }
 
@@ -724,26 +738,28 @@ fn refuse_unsupported(file: &BacklogFile) -> Result<(), EngineError> {
     Err(EngineError::Unsupported { problems: problems.iter().map(ToString::to_string).collect() })
 }
 
-fn take_over(store: &mut Store, settings: &Settings) -> Result<(LoopId, Epoch), EngineError> {
+fn take_over(
+    host: &dyn Host,
+    store: &mut Store,
+    settings: &Settings,
+) -> Result<(LoopId, Epoch), EngineError> {
     let identity = Identity {
         repository: settings.workspace.display().to_string(),
         backlog: settings.backlog_name.clone(),
         name: settings.name.clone(),
     };
-    let now = Timestamp::now();
+    let now = host.wall();
     let record = match store.find_loop(&identity)? {
         Some(record) => record,
         None => store.create_loop(&identity, LoopId(Uuid::now_v7()), now)?,
     };
-    let epoch = acquire(store, record.id)?;
+    let epoch = acquire(host, store, record.id)?;
     Ok((record.id, epoch))
 }
 
 /// Takes the lease of a loop that no living engine holds.
-pub(crate) fn acquire(store: &mut Store, id: LoopId) -> Result<Epoch, EngineError> {
-    let me = process::identity();
-    let holder = Holder { pid: me.pid, started: me.started, boot: me.boot, host: me.host };
-    Ok(store.acquire(id, &holder, &is_alive, Timestamp::now())?)
+pub(crate) fn acquire(host: &dyn Host, store: &mut Store, id: LoopId) -> Result<Epoch, EngineError> {
+    Ok(store.acquire(id, &host.identity(), &|other| host.is_alive(other), host.wall())?)
 }
 
 /// Two loops may share a repository, but not a work tree at the same time.

@@ -4,7 +4,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use wiggum_core::decide::Plan;
@@ -14,6 +14,7 @@ use wiggum_core::state::add_millis;
 use wiggum_workspace::crash;
 use wiggum_workspace::process::Stop;
 
+use crate::clock::Clock;
 use crate::engine::{Engine, RunningAgent};
 use crate::tree::stamp_of_tree;
 
@@ -21,17 +22,16 @@ use crate::tree::stamp_of_tree;
 const LAST_BEAT_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Listens to an agent's output, on the thread that reads it.
-#[derive(Debug)]
 pub(crate) struct Ear {
     novelty: Novelty,
     last: Arc<LastHeard>,
 }
 
-#[derive(Debug)]
 struct LastHeard {
+    clock: Clock,
     /// When the agent was started, by both clocks.
     at: Timestamp,
-    since: Instant,
+    since: Duration,
     /// Milliseconds from then to the last sign of life.
     millis: AtomicU64,
 }
@@ -39,14 +39,14 @@ struct LastHeard {
 impl Ear {
     pub(crate) fn hear(&mut self, bytes: &[u8]) {
         if self.novelty.is_new(bytes) {
-            let millis = u64::try_from(self.last.since.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let span = self.last.clock.elapsed().saturating_sub(self.last.since);
+            let millis = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
             self.last.millis.store(millis, Ordering::Relaxed);
         }
     }
 }
 
 /// What the engine knows of an agent's signs of life.
-#[derive(Debug)]
 pub(crate) struct Heart {
     pulse: Pulse,
     heard: Arc<LastHeard>,
@@ -54,8 +54,9 @@ pub(crate) struct Heart {
 
 impl Heart {
     /// A heart that beats now, and the ear that listens to it.
-    pub(crate) fn new(at: Timestamp, live: bool) -> (Self, Ear) {
-        let heard = Arc::new(LastHeard { at, since: Instant::now(), millis: AtomicU64::new(0) });
+    pub(crate) fn new(clock: Clock, live: bool) -> (Self, Ear) {
+        let (at, since) = (clock.now(), clock.elapsed());
+        let heard = Arc::new(LastHeard { clock, at, since, millis: AtomicU64::new(0) });
         let ear = Ear { novelty: Novelty::default(), last: Arc::clone(&heard) };
         (Self { pulse: Pulse::new(at, live), heard }, ear)
     }
@@ -111,7 +112,7 @@ impl Engine<'_> {
     }
 
     pub(crate) fn agent_speaks(&mut self) {
-        self.status.refresh_after(LAST_BEAT_INTERVAL);
+        self.status.refresh_after(LAST_BEAT_INTERVAL, self.clock.elapsed());
     }
 
     /// The last sign of life, for whoever looks.
@@ -138,13 +139,15 @@ impl RunningAgent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::Machine;
 
     #[test]
     fn only_what_is_new_is_heard_as_a_beat() {
-        let (mut heart, mut ear) = Heart::new(Timestamp::UNIX_EPOCH, true);
+        let clock = Clock::starting_after(Arc::new(Machine::new()), None);
+        let (mut heart, mut ear) = Heart::new(clock, true);
         let start = heart.pulse().last_beat;
         // Whatever the clock does, a beat is not before it.
-        while ear.last.since.elapsed() < Duration::from_millis(2) {
+        while ear.last.clock.elapsed() < ear.last.since + Duration::from_millis(2) {
             std::hint::spin_loop();
         }
         ear.hear(b"... \r\x1b[2K\xe2\xa0\x8b");

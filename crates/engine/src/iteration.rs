@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
-use std::time::Instant;
+use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use wiggum_agents::{Assignment, CommandText, Finished, Problem, Session, StreamParser};
@@ -91,8 +91,7 @@ impl Engine<'_> {
             let trouble = if error.is_missing_program() { Trouble::Missing } else { Trouble::Other };
             let problem = Some(Problem { trouble, message: String::new() });
             let finished = Finished { complaints: chain(&error), problem, ..Finished::default() };
-            let ended =
-                Ended { exit: Exit::NotStarted, duration: std::time::Duration::ZERO, ended_processes: 0 };
+            let ended = Ended { exit: Exit::NotStarted, duration: Duration::ZERO, ended_processes: 0 };
             return self.agent_ended(ended, &finished);
         }
         crash::point("after agent start");
@@ -172,7 +171,7 @@ impl Engine<'_> {
         launch.marker = Some(("WIGGUM_LOOP_ID".to_owned(), id.to_string()));
         launch.confinement = self.confinement(agent);
         let live = agent.driver.abilities().live;
-        let (heart, ear) = Heart::new(self.clock.now(), live);
+        let (heart, ear) = Heart::new(self.clock.clone(), live);
         let sink = AgentSink {
             sender: self.sender.clone(),
             parser: agent.driver.parser(),
@@ -180,13 +179,13 @@ impl Engine<'_> {
             ear,
             tap: self.settings.tap.clone(),
             transcript: Some(Transcript::create(&self.dir.transcripts(id), iteration, attempt, task)),
-            started: Instant::now(),
+            started: self.clock.elapsed(),
             clock: self.clock.clone(),
         };
         if let Some(tap) = &self.settings.tap {
             tap.agent_started(iteration, attempt, task, &agent.name);
         }
-        let process = process::launch(launch, sink)?;
+        let process = self.host.launch(launch, Box::new(sink))?;
         self.agent = Some(RunningAgent {
             process,
             prompt: prompt.to_owned(),
@@ -362,9 +361,14 @@ impl Engine<'_> {
         let mut claim = None;
         let mut flags = vec![backlog_flag(&self.settings.backlog_name, "changed while the agent ran")];
         for found in found.tasks() {
-            let Some(entry) = self.journal.state.task(&found.id) else { continue };
             // A status the dialect has no word for stands there as open, and stays that.
-            let expected = if self.can_say(entry.spec.status) { entry.spec.status } else { FileStatus::Open };
+            let expected = match self.journal.state.task(&found.id).map(|entry| entry.spec.status) {
+                Some(known) if self.can_say(known) => known,
+                Some(_) => FileStatus::Open,
+                // A task that came meanwhile may be anything but done: nobody has seen it done.
+                None if found.status == FileStatus::Done => FileStatus::Open,
+                None => continue,
+            };
             if found.status == expected {
                 continue;
             }
@@ -430,20 +434,20 @@ impl Engine<'_> {
             launch.marker = Some(("WIGGUM_LOOP_ID".to_owned(), self.journal.id.to_string()));
             let redactor = Redactor::new(self.secrets.clone());
             let sink = CheckSink { sender: self.sender.clone(), capture: Capture::new(), redactor };
-            Ok(process::launch(launch, sink)?)
+            Ok(self.host.launch(launch, Box::new(sink))?)
         });
         match started {
             Ok(running) => {
                 let timeout = self.journal.state.policy.checks.timeout;
-                self.check_deadline = timeout.map(|limit| Instant::now() + limit.as_duration());
+                self.check_deadline = timeout.map(|limit| self.clock.elapsed() + limit.as_duration());
                 self.check = Some(running);
-                self.check_started = Some(Instant::now());
+                self.check_started = Some(self.clock.elapsed());
                 crash::point("after check start");
                 Ok(())
             }
             Err(problem) => {
                 let exit = Exit::NotStarted;
-                let ended = Ended { exit, duration: std::time::Duration::ZERO, ended_processes: 0 };
+                let ended = Ended { exit, duration: Duration::ZERO, ended_processes: 0 };
                 self.gather(ended, &chain(&problem));
                 Ok(())
             }
@@ -539,7 +543,8 @@ struct AgentSink {
     sender: SyncSender<Input>,
     parser: Box<dyn StreamParser>,
     transcript: Option<Transcript>,
-    started: Instant,
+    /// What the clock said when the agent was started.
+    started: Duration,
     clock: Clock,
     /// Of standard output and standard error.
     redactors: [Redactor; 2],
@@ -578,7 +583,7 @@ impl AgentSink {
         }
         // The transcript is for people to look at later; a full disk shows at the next append.
         if let Some(transcript) = &mut self.transcript {
-            drop(transcript.write(self.started.elapsed().into(), stream, bytes));
+            drop(transcript.write(self.clock.elapsed().saturating_sub(self.started).into(), stream, bytes));
         }
         if let Some(tap) = &self.tap {
             tap.output(stream, bytes);

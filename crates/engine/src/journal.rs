@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 use wiggum_core::event::{BlobRef, EVENT_VERSION, Envelope, Event, MAX_EXCERPT};
 use wiggum_core::ids::{Epoch, LoopId};
+use wiggum_core::mutant::{Mutant, planted};
 use wiggum_core::state::Loop;
 use wiggum_store::{Append, Blob, RequestId, Store, StoreError};
 use wiggum_workspace::crash;
@@ -38,7 +39,7 @@ impl Journal {
             seq: self.state.seq + 1,
             id: Uuid::now_v7(),
             at,
-            epoch: self.epoch,
+            epoch: self.epoch - u64::from(planted(Mutant::StaleEpoch)),
             event,
         };
         self.state.apply(&envelope);

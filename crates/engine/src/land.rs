@@ -2,6 +2,7 @@
 
 use wiggum_core::event::Event;
 use wiggum_core::ids::{Attempt, Iteration};
+use wiggum_core::mutant::{Mutant, planted};
 use wiggum_core::state::{OpenIteration, Stage};
 use wiggum_core::task::FileStatus;
 use wiggum_workspace::crash;
@@ -127,7 +128,7 @@ impl Engine<'_> {
             task: open.task.clone(),
             attempt: open.attempt,
             commit,
-            verified,
+            verified: verified != planted(Mutant::CompletesOtherwise),
         });
     }
 

@@ -9,9 +9,8 @@ use wiggum_agents::Finished;
 use wiggum_core::budget::{Strategy, Sum, admits};
 use wiggum_core::event::{Event, Usage};
 use wiggum_store::registry::{Entry, Registry, Reserved};
-use wiggum_store::{Holder, Identity, StoreError};
+use wiggum_store::{Identity, StoreError};
 use wiggum_workspace::crash;
-use wiggum_workspace::process;
 
 use crate::engine::{Engine, Settings};
 use crate::error::EngineError;
@@ -67,9 +66,9 @@ impl Engine<'_> {
             Strategy::Greedy | Strategy::CriticalPath => state.spending.mean(),
             Strategy::Conservative => dearest,
         };
-        let Some(registry) = &mut self.purse.registry else { return Ok(true) };
+        let (host, Some(registry)) = (&self.host, &mut self.purse.registry) else { return Ok(true) };
         let admits = |shared: &_| admits(budget, dearest, shared);
-        let reserved = registry.reserve(&entry, estimate, &is_alive, &admits)?;
+        let reserved = registry.reserve(&entry, estimate, &|holder| host.is_alive(holder), &admits)?;
         crash::point("money set aside");
         let (granted, figures) = match reserved {
             Reserved::Granted(figures) => (true, figures),
@@ -113,8 +112,6 @@ impl Engine<'_> {
     }
 
     fn entry(&self, running: bool) -> Entry {
-        let me = process::identity();
-        let holder = Holder { pid: me.pid, started: me.started, boot: me.boot, host: me.host };
         let settings = &self.settings;
         let common = self.git.as_ref().map_or(settings.workspace.as_path(), |git| git.common_dir());
         // A linked work tree names it by way of its own directory.
@@ -128,18 +125,9 @@ impl Engine<'_> {
             },
             project: project.display().to_string(),
             state_dir: self.dir.path().to_owned(),
-            holder: running.then_some(holder),
+            holder: running.then(|| self.host.identity()),
             seen_at: self.clock.now(),
             spent: Sum::from(self.journal.state.usage),
         }
     }
-}
-
-pub(crate) fn is_alive(holder: &Holder) -> bool {
-    process::is_alive(&process::Identity {
-        pid: holder.pid,
-        started: holder.started.clone(),
-        boot: holder.boot.clone(),
-        host: holder.host.clone(),
-    })
 }

@@ -8,7 +8,6 @@ use wiggum_core::event::Event;
 use wiggum_core::state::{OpenIteration, Stage, Workspace};
 use wiggum_core::task::FileStatus;
 use wiggum_workspace::crash;
-use wiggum_workspace::process;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -20,7 +19,7 @@ impl Engine<'_> {
         if self.journal.state.seq == 0 {
             return Ok(0);
         }
-        let ended = process::end_marked("WIGGUM_LOOP_ID", &self.journal.id.to_string());
+        let ended = self.host.end_marked("WIGGUM_LOOP_ID", &self.journal.id.to_string());
         crash::point("ended marked");
         self.backlog.remove_temporary()?;
         if let Some(git) = &self.git {

@@ -3,6 +3,7 @@
 use wiggum_core::breaker::Phase;
 use wiggum_core::event::{Answer, Event, QuestionKind, Request};
 use wiggum_core::ids::TaskId;
+use wiggum_core::mutant::{Mutant, planted};
 use wiggum_core::state::{Loop, Stage};
 use wiggum_core::tasks::TaskState;
 
@@ -50,7 +51,9 @@ pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated
             Some(_) | None => notice(None, "no handoff: no agent is at work".to_owned()),
         },
         Request::Nudge { text } => match &state.open {
-            Some(open) if open.stage == Stage::Agent => Translated::Nudge(text.clone()),
+            Some(open) if open.stage == Stage::Agent || planted(Mutant::NudgesNobody) => {
+                Translated::Nudge(text.clone())
+            }
             Some(_) | None => notice(None, "nobody heard the nudge: no agent is at work".to_owned()),
         },
         Request::Skip { task } => match state.task(task).map(|entry| &entry.state) {
@@ -74,6 +77,9 @@ pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated
             ) => one(Event::TaskReopened { task: task.clone(), by }),
         },
         Request::Answer { question, answer } => match state.questions.get(question) {
+            None if planted(Mutant::AnswersTwice) => {
+                one(Event::QuestionAnswered { id: *question, answer: answer.clone(), by })
+            }
             None => notice(None, format!("{question} is not open (any more)")),
             Some(asked) => match answer {
                 // Its agent is at work, and has to be stopped first.

@@ -4,6 +4,7 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use notify::{Config, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
@@ -14,30 +15,26 @@ use crate::state_dir::StateDir;
 /// Where the platform has no events, or no more of them to give.
 const FALLBACK_INTERVAL: Duration = Duration::from_millis(50);
 
-pub(crate) struct Waker {
-    _watcher: Box<dyn Send>,
+pub(crate) type Wake = Arc<dyn Fn() + Send + Sync>;
+
+/// `None` if the directory cannot be watched at all; requests are then seen between iterations.
+pub(crate) fn watch(dir: &Path, wake: &Wake) -> Option<Box<dyn Send>> {
+    fs::create_dir_all(dir).ok()?;
+    by_events(dir, Arc::clone(wake)).or_else(|| by_looking(dir, Arc::clone(wake)))
 }
 
-impl Waker {
-    /// `None` if the directory cannot be watched at all; requests are then seen between iterations.
-    pub(crate) fn new(dir: &Path, wake: impl Fn() + Send + Clone + 'static) -> Option<Self> {
-        fs::create_dir_all(dir).ok()?;
-        by_events(dir, wake.clone()).or_else(|| by_looking(dir, wake))
-    }
-}
-
-fn by_events(dir: &Path, wake: impl Fn() + Send + 'static) -> Option<Waker> {
+fn by_events(dir: &Path, wake: Wake) -> Option<Box<dyn Send>> {
     let mut watcher: RecommendedWatcher =
         notify::recommended_watcher(move |_: notify::Result<notify::Event>| wake()).ok()?;
     watcher.watch(dir, RecursiveMode::NonRecursive).ok()?;
-    Some(Waker { _watcher: Box::new(watcher) })
+    Some(Box::new(watcher))
 }
 
-fn by_looking(dir: &Path, wake: impl Fn() + Send + 'static) -> Option<Waker> {
+fn by_looking(dir: &Path, wake: Wake) -> Option<Box<dyn Send>> {
     let config = Config::default().with_poll_interval(FALLBACK_INTERVAL);
     let mut watcher = PollWatcher::new(move |_: notify::Result<notify::Event>| wake(), config).ok()?;
     watcher.watch(dir, RecursiveMode::NonRecursive).ok()?;
-    Some(Waker { _watcher: Box::new(watcher) })
+    Some(Box::new(watcher))
 }
 
 /// Wakes the engine of a loop, if one runs.

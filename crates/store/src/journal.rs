@@ -46,13 +46,20 @@ impl Store {
         assert_in_order(batch);
         let doing = "append to the journal";
         let path = &self.path;
+        if let Some(disk) = &self.options.disk {
+            disk().explain(doing, path)?;
+        }
         // Immediate, so that nobody can append between our look at the journal and our write.
         let transaction =
             Transaction::new(&mut self.connection, TransactionBehavior::Immediate).explain(doing, path)?;
         check_epoch(&transaction, batch, path)?;
         check_expected(&transaction, batch, path)?;
         write(&transaction, batch).explain(doing, path)?;
-        transaction.commit().explain(doing, path)
+        transaction.commit().explain(doing, path)?;
+        if self.options.frugal {
+            self.connection.execute_batch("PRAGMA shrink_memory").explain(doing, path)?;
+        }
+        Ok(())
     }
 
     /// The events after the given one, all in memory.

@@ -65,5 +65,5 @@ pub use lease::Holder;
 pub use loops::{Identity, LoopRecord};
 pub use registry::Registry;
 pub use requests::{Pending, RequestId};
-pub use store::{Options, Store};
+pub use store::{Disk, Options, Store};
 pub use transcript::Transcript;

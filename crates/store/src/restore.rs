@@ -30,7 +30,7 @@ impl Store {
         directory.sync_all().explain("restore the store", &self.path)?;
         // SQLite never touches the names of files that have moved, so closing the old connection,
         // which happens here, cannot delete the new one's log.
-        *self = Self::connect(self.path.clone(), self.options)?;
+        *self = Self::connect(self.path.clone(), self.options.clone())?;
         Ok(true)
     }
 
@@ -42,7 +42,7 @@ impl Store {
         if now.database.is_none() || torn {
             return Ok(None);
         }
-        match Self::connect(self.path.clone(), self.options) {
+        match Self::connect(self.path.clone(), self.options.clone()) {
             Ok(found) if self.is_within(&found).explain("compare with the replaced store", &self.path)? => {
                 Ok(Some(found))
             }

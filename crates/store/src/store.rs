@@ -1,9 +1,11 @@
 //! Opening the file: who may read it, how durable it is, which format it has.
 
+use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
@@ -35,14 +37,33 @@ pub struct Store {
 
 /// What tests need to set; everybody else takes the default.
 #[doc(hidden)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub struct Options {
     pub busy_timeout: Duration,
+    /// Does a commit wait for the disk? Without it a power cut may take the last ones.
+    pub durable: bool,
+    /// Gives memory back after every append, for a process with a thousand stores.
+    pub frugal: bool,
+    /// Asked before every append: a disk that is out of order says so here.
+    pub disk: Option<Disk>,
 }
+
+pub type Disk = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
 
 impl Default for Options {
     fn default() -> Self {
-        Self { busy_timeout: BUSY }
+        Self { busy_timeout: BUSY, durable: true, frugal: false, disk: None }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { busy_timeout, durable, frugal, disk: _ } = self;
+        f.debug_struct("Options")
+            .field("busy_timeout", busy_timeout)
+            .field("durable", durable)
+            .field("frugal", frugal)
+            .finish_non_exhaustive()
     }
 }
 
@@ -89,7 +110,7 @@ impl Store {
         if !in_use && connection.is_readonly("main").explain(doing, &path)? {
             return Err(read_only(&path));
         }
-        set_up(&connection).explain(doing, &path)?;
+        set_up(&connection, &options).explain(doing, &path)?;
         bring_to_format(&mut connection, &path)?;
         let files = Files::at(&path);
         Ok(Self { connection, path, files, options })
@@ -156,9 +177,10 @@ pub(crate) fn create_file(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-fn set_up(connection: &Connection) -> rusqlite::Result<()> {
+fn set_up(connection: &Connection, options: &Options) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
+    let synchronous = if options.durable { "FULL" } else { "OFF" };
+    connection.pragma_update(None, "synchronous", synchronous)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     // Otherwise SQLite plans a statement anew whenever it is given other values.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;

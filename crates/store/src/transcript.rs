@@ -15,6 +15,7 @@ use thiserror::Error;
 use wiggum_core::ids::{Attempt, Iteration, TaskId};
 use wiggum_core::policy::Millis;
 use wiggum_core::stream::Stream;
+use zstd::zstd_safe::CParameter;
 
 /// Text one transcript may hold: far more than a person reads, little enough for any disk.
 pub const DEFAULT_LIMIT: usize = 64 << 20;
@@ -124,13 +125,23 @@ impl Transcript {
         if self.encoder.is_none() {
             let (path, file) = create_new(&self.path)?;
             self.path = path;
-            self.encoder = Some(zstd::Encoder::new(file, LEVEL)?);
+            self.encoder = Some(encoder(file)?);
         }
         match &mut self.encoder {
             Some(encoder) => encoder.write_all(&json),
             None => Ok(()),
         }
     }
+}
+
+/// With tables for as much text as an agent repeats itself in. The level's own would take more than a
+/// megabyte for every agent at work, which counts where there are a thousand.
+fn encoder(file: File) -> io::Result<zstd::Encoder<'static, File>> {
+    let mut encoder = zstd::Encoder::new(file, LEVEL)?;
+    for parameter in [CParameter::WindowLog(14), CParameter::HashLog(12), CParameter::ChainLog(12)] {
+        encoder.set_parameter(parameter)?;
+    }
+    Ok(encoder)
 }
 
 /// One line of a transcript.

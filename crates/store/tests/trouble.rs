@@ -102,7 +102,7 @@ fn a_failure_late_in_an_append_undoes_all_of_it() {
 #[test]
 fn a_lock_held_by_another_is_named_after_the_timeout() {
     let (_dir, path) = temporary();
-    let options = Options { busy_timeout: Duration::from_millis(20) };
+    let options = Options { busy_timeout: Duration::from_millis(20), ..Options::default() };
     let mut store = Store::open_with(&path, options).unwrap();
     let (id, epoch) = leased(&mut store);
     let other = raw(&path);

@@ -9,6 +9,7 @@
 )]
 
 mod checkpoint;
+mod crowd;
 mod floor;
 mod fold;
 mod iteration;
@@ -29,7 +30,7 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 type Measure = fn(&mut Table) -> Outcome<()>;
 
-const FIGURES: [(&str, Measure); 11] = [
+const FIGURES: [(&str, Measure); 12] = [
     // First, since its memory is the most that this process ever held.
     ("supervise", supervise::measure),
     ("iteration", iteration::wall),
@@ -42,6 +43,7 @@ const FIGURES: [(&str, Measure); 11] = [
     ("fold", fold::fold),
     ("schedule", fold::schedule),
     ("parse", parse::measure),
+    ("crowd", crowd::measure),
 ];
 
 fn main() -> Outcome<()> {

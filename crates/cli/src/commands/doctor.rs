@@ -1,24 +1,22 @@
-//! `wiggum doctor`: looks for what is broken or missing, and says what to do about it. It changes
-//! nothing.
+//! `wiggum doctor`: looks for what is broken or missing, and says what to do about it. With `--fix` it
+//! does what is safe ([`fix`]); otherwise it changes nothing.
+
+mod fix;
+mod stored;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::ExitCode;
 
 use serde::Serialize;
-use wiggum_core::checker;
-use wiggum_engine::backlog_file::difference;
 use wiggum_engine::error::chain;
 use wiggum_engine::state_dir::StateDir;
-use wiggum_store::LoopRecord;
 use wiggum_workspace::git::Git;
 use wiggum_workspace::process::{self, CommandLine, Launch};
 
-use crate::args::OutputArgs;
-use crate::commands::backlog::OpenBacklog;
-use crate::commands::describe::counted;
-use crate::commands::loops::{Engine, Loops};
-use crate::commands::{print_json, run, surroundings};
+use crate::args::DoctorArgs;
+use crate::commands::loops::Loops;
+use crate::commands::{print_json, refuse_inside_agent, run, surroundings};
 use crate::config::{self, Config, Flags};
 use crate::detect;
 use crate::failure::{FAILURE, Failure};
@@ -26,14 +24,13 @@ use crate::sandbox::sandbox;
 use crate::team::team;
 use crate::term::{self, Style};
 
+use fix::Remedy;
+
 /// The first git that can merge trees onto a base of our choosing.
 const OLDEST_GIT: (u32, u32) = (2, 38);
 
 /// Less room than this is soon used up by an agent's build.
 const LITTLE_ROOM: u64 = 200 * 1024 * 1024;
-
-/// How many broken invariants are shown of one journal.
-const SHOWN_VIOLATIONS: usize = 5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -49,31 +46,52 @@ struct Finding {
     level: Level,
     message: String,
     hint: Option<String>,
+    /// What `--fix` does about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fix: Option<Remedy>,
+    /// What `--fix` did about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fixed: Option<String>,
 }
 
 impl Finding {
+    fn new(about: &'static str, level: Level, message: String, hint: Option<String>) -> Self {
+        Self { about, level, message, hint, fix: None, fixed: None }
+    }
+
     fn ok(about: &'static str, message: impl Into<String>) -> Self {
-        Self { about, level: Level::Ok, message: message.into(), hint: None }
+        Self::new(about, Level::Ok, message.into(), None)
     }
 
     fn warning(about: &'static str, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { about, level: Level::Warning, message: message.into(), hint: Some(hint.into()) }
+        Self::new(about, Level::Warning, message.into(), Some(hint.into()))
     }
 
     fn problem(about: &'static str, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { about, level: Level::Problem, message: message.into(), hint: Some(hint.into()) }
+        Self::new(about, Level::Problem, message.into(), Some(hint.into()))
     }
 
     fn failure(about: &'static str, failure: Failure) -> Self {
         let Failure { message, hint, .. } = failure;
-        Self { about, level: Level::Problem, message, hint }
+        Self::new(about, Level::Problem, message, hint)
+    }
+
+    /// There is something safe to be done about it.
+    fn mended_by(self, remedy: Remedy) -> Self {
+        Self { fix: Some(remedy), ..self }
     }
 }
 
-pub(crate) fn doctor(args: &OutputArgs) -> Result<ExitCode, Failure> {
-    let findings = examine()?;
-    let sick = findings.iter().any(|finding| finding.level == Level::Problem);
-    if args.json {
+pub(crate) fn doctor(args: &DoctorArgs) -> Result<ExitCode, Failure> {
+    if args.fix {
+        refuse_inside_agent()?;
+    }
+    let mut findings = examine()?;
+    if args.fix {
+        findings.iter_mut().for_each(fix::mend);
+    }
+    let sick = findings.iter().any(|finding| finding.level == Level::Problem && finding.fixed.is_none());
+    if args.output.json {
         print_json(&findings)?;
     } else {
         let style = Style::for_stdout();
@@ -84,15 +102,20 @@ pub(crate) fn doctor(args: &OutputArgs) -> Result<ExitCode, Failure> {
 
 fn line(finding: &Finding, style: Style) -> String {
     let mark = match finding.level {
+        _ if finding.fixed.is_some() => style.green("fixed  "),
         Level::Ok => style.green("ok     "),
         Level::Warning => style.yellow("warning"),
         Level::Problem => style.red("problem"),
     };
     let message = term::harmless(&finding.message).replace('\n', "\n                   ");
     let mut text = format!("{mark}  {:8}  {message}\n", finding.about);
-    if let Some(hint) = &finding.hint {
-        text.push_str(&format!("                   {} {}\n", style.cyan("hint:"), term::harmless(hint)));
-    }
+    let (word, more) = match (&finding.fixed, &finding.hint, finding.fix) {
+        (Some(done), _, _) => ("done:", done.clone()),
+        (None, Some(hint), Some(_)) => ("hint:", format!("{hint}; `wiggum doctor --fix` does it")),
+        (None, Some(hint), None) => ("hint:", hint.clone()),
+        (None, None, _) => return text,
+    };
+    text.push_str(&format!("                   {} {}\n", style.cyan(word), term::harmless(&more)));
     text
 }
 
@@ -120,10 +143,10 @@ fn examine() -> Result<Vec<Finding>, Failure> {
         Err(problems) => findings.push(Finding::failure("config", problems.into())),
     }
     match Loops::of(workspace) {
-        Ok(loops) => findings.extend(stored(loops.as_ref(), git.as_ref())),
+        Ok(loops) => findings.extend(stored::examine(loops.as_ref(), git.as_ref())),
         Err(failure) => findings.push(Finding::failure("store", failure)),
     }
-    findings.extend(backlog());
+    findings.extend(stored::backlog());
     Ok(findings)
 }
 
@@ -163,6 +186,18 @@ fn repository(git: &Git) -> Vec<Finding> {
             format!("finish or abort it: `git {operation} --continue` or `git {operation} --abort`"),
         ));
     }
+    let branch = git.head().ok().and_then(|head| head.branch);
+    if git.is_locked(branch.as_deref()) {
+        findings.push(
+            Finding::warning(
+                "git",
+                "a lock is left by a git that may be gone",
+                "look whether a git still runs",
+            )
+            .mended_by(Remedy::ClearLocks),
+        );
+    }
+    findings.extend(lost_worktrees(git));
     match git.head() {
         Ok(head) if head.branch.is_none() => findings.push(Finding::warning(
             "git",
@@ -188,6 +223,23 @@ fn repository(git: &Git) -> Vec<Finding> {
     findings
 }
 
+/// Work trees whose directory is gone, but whose branch is still taken by them.
+fn lost_worktrees(git: &Git) -> Option<Finding> {
+    let listed = git_lines(git, &["worktree", "list", "--porcelain"])?;
+    let mut lost = Vec::new();
+    let mut current = "";
+    for line in &listed {
+        current = line.strip_prefix("worktree ").unwrap_or(current);
+        if line.starts_with("prunable") {
+            lost.push(current);
+        }
+    }
+    let message = format!("the work tree is gone, but git still counts it: {}", lost.join(", "));
+    let finding =
+        || Finding::warning("git", message, "`git worktree prune`").mended_by(Remedy::PruneWorktrees);
+    (!lost.is_empty()).then(finding)
+}
+
 fn configured(git: &Git, key: &str) -> bool {
     let role = key.trim_start_matches("user.").to_uppercase();
     let given = std::env::var_os(format!("GIT_AUTHOR_{role}")).is_some()
@@ -207,11 +259,14 @@ fn state_directory(workspace: &Path, git: Option<&Git>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mode = metadata.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
-        findings.push(Finding::warning(
-            "state",
-            format!("{} can be read by others (mode {mode:03o})", StateDir::NAME),
-            format!("`chmod 700 {}`", StateDir::NAME),
-        ));
+        findings.push(
+            Finding::warning(
+                "state",
+                format!("{} can be read by others (mode {mode:03o})", StateDir::NAME),
+                format!("`chmod 700 {}`", StateDir::NAME),
+            )
+            .mended_by(Remedy::MakePrivate),
+        );
     }
     let inside = format!("{}/", StateDir::NAME);
     if let Some(git) = git {
@@ -221,11 +276,14 @@ fn state_directory(workspace: &Path, git: Option<&Git>) -> Vec<Finding> {
                 format!("{} is tracked by git", StateDir::NAME),
                 format!("`git rm -r --cached {}`, and add it to .gitignore", StateDir::NAME),
             )),
-            (Ok(false), Ok(false)) => findings.push(Finding::warning(
-                "state",
-                format!("{} is not ignored by git", StateDir::NAME),
-                format!("add `{inside}` to .gitignore"),
-            )),
+            (Ok(false), Ok(false)) => findings.push(
+                Finding::warning(
+                    "state",
+                    format!("{} is not ignored by git", StateDir::NAME),
+                    format!("add `{inside}` to .gitignore"),
+                )
+                .mended_by(Remedy::Exclude),
+            ),
             (Ok(false), Ok(true)) => {}
             (Err(error), _) | (_, Err(error)) => {
                 findings.push(Finding::problem("state", chain(&error), "is the repository damaged?"));
@@ -242,7 +300,10 @@ fn disk_space(workspace: &Path) -> Finding {
     let Ok(found) = rustix::fs::statvfs(workspace) else {
         return Finding::warning("disk", "cannot tell how much room there is", "check it yourself: `df .`");
     };
-    let room = found.f_bavail.saturating_mul(found.f_frsize);
+    room_left(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+fn room_left(room: u64) -> Finding {
     let text = format!("{} MB free", room / 1024 / 1024);
     if room < LITTLE_ROOM {
         Finding::warning("disk", text, "make room: a full disk stops every loop")
@@ -309,142 +370,15 @@ fn command(about: &'static str, workspace: &Path, line: &str, what: &str) -> Fin
     }
 }
 
-fn stored(loops: Option<&Loops>, git: Option<&Git>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let records = match loops {
-        None => {
-            findings.push(Finding::ok("store", "no loops here yet"));
-            Vec::new()
-        }
-        Some(loops) => match examine_store(loops, &mut findings) {
-            Ok(records) => records,
-            Err(failure) => {
-                findings.push(Finding::failure("store", failure));
-                return findings;
-            }
-        },
-    };
-    findings.extend(git.and_then(|git| references(git, &records)));
-    findings
-}
-
-fn examine_store(loops: &Loops, findings: &mut Vec<Finding>) -> Result<Vec<LoopRecord>, Failure> {
-    let broken = loops.store.check()?;
-    let records = loops.all()?;
-    if broken.is_empty() {
-        findings.push(Finding::ok("store", format!("{}, nothing damaged", counted(records.len(), "loop"))));
-    }
-    let hint = "put back a copy of .wiggum/wiggum.db, or move it aside to start anew";
-    findings.extend(broken.into_iter().map(|message| Finding::problem("store", message, hint)));
-    for record in &records {
-        examine_journal(loops, record, findings)?;
-        examine_engine(loops, record, findings)?;
-    }
-    Ok(records)
-}
-
-fn examine_journal(loops: &Loops, record: &LoopRecord, findings: &mut Vec<Finding>) -> Result<(), Failure> {
-    let name = &record.identity.name;
-    let journal = loops.store.read(record.id, 0)?;
-    let violations = checker::check(&journal);
-    if violations.is_empty() {
-        findings.push(Finding::ok("journal", format!("loop {name}: {} events in order", journal.len())));
-    }
-    for violation in violations.iter().take(SHOWN_VIOLATIONS) {
-        findings.push(Finding::problem(
-            "journal",
-            format!("loop {name}: {violation}"),
-            "this is our bug: please report it with `wiggum events --json`",
-        ));
-    }
-    if violations.len() > SHOWN_VIOLATIONS {
-        let more = violations.len() - SHOWN_VIOLATIONS;
-        findings.push(Finding::problem(
-            "journal",
-            format!("loop {name}: {more} more like that"),
-            "see above",
-        ));
-    }
-    Ok(())
-}
-
-fn examine_engine(loops: &Loops, record: &LoopRecord, findings: &mut Vec<Finding>) -> Result<(), Failure> {
-    let name = &record.identity.name;
-    match loops.engine(record.id)? {
-        Engine::Alive(holder) => {
-            findings.push(Finding::ok("engine", format!("loop {name} is run by process {}", holder.pid)));
-            return Ok(());
-        }
-        Engine::Dead(holder) => findings.push(Finding::warning(
-            "engine",
-            format!("loop {name} was run by process {}, which is gone", holder.pid),
-            "`wiggum run` takes it over and goes on",
-        )),
-        Engine::None => {}
-    }
-    let left = process::marked("WIGGUM_LOOP_ID", &record.id.to_string());
-    if !left.is_empty() {
-        let pids: Vec<String> = left.iter().map(ToString::to_string).collect();
-        findings.push(Finding::warning(
-            "engine",
-            format!("processes of loop {name} are left without an engine: {}", pids.join(", ")),
-            "`wiggum run` ends them before it goes on",
-        ));
-    }
-    Ok(())
-}
-
-/// Work that is kept for loops nobody knows any more.
-fn references(git: &Git, records: &[LoopRecord]) -> Option<Finding> {
-    let all = git_lines(git, &["for-each-ref", "--format=%(refname)", "refs/wiggum"])?;
-    // References carry the end of the loop's id.
-    let known = |reference: &str| {
-        let part = reference.split('/').nth(2).unwrap_or_default();
-        !part.is_empty() && records.iter().any(|record| record.id.to_string().ends_with(part))
-    };
-    let orphans = all.iter().filter(|reference| !known(reference)).count();
-    Some(if orphans > 0 {
-        Finding::warning(
-            "git",
-            format!("of no known loop: {} under refs/wiggum", counted(orphans, "reference")),
-            "look with `git for-each-ref refs/wiggum`; `git update-ref -d REF` removes one",
-        )
-    } else {
-        Finding::ok("git", format!("{} under refs/wiggum", counted(all.len(), "reference")))
-    })
-}
-
-fn backlog() -> Vec<Finding> {
-    let mut open = match OpenBacklog::locate(None) {
-        Ok(open) => open,
-        Err(Failure { message, hint, .. }) => {
-            return vec![Finding { about: "backlog", level: Level::Warning, message, hint }];
-        }
-    };
-    if let Err(error) = open.file.refresh() {
-        return vec![Finding::failure("backlog", super::backlog::broken(error))];
-    }
-    let Some(backlog) = open.file.backlog() else { return Vec::new() };
-    let mut findings =
-        vec![Finding::ok("backlog", format!("{}: {}", open.name, counted(backlog.tasks().len(), "task")))];
-    for problem in backlog.unsupported() {
-        findings.push(Finding::problem("backlog", problem.to_string(), "skip the task, or remove the field"));
-    }
-    match open.any_state() {
-        Ok(Some(state)) if difference(&state, backlog).is_some() => findings.push(Finding::warning(
-            "backlog",
-            format!("{} differs from what loop {} last knew", open.name, state.name),
-            "if that was you, all is well: the loop takes it in before its next task",
-        )),
-        Ok(_) => {}
-        Err(failure) => findings.push(Finding::failure("backlog", failure)),
-    }
-    findings
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn little_room_is_said() {
+        assert_eq!(room_left(LITTLE_ROOM - 1).level, Level::Warning);
+        assert_eq!(room_left(LITTLE_ROOM).level, Level::Ok);
+    }
 
     #[test]
     fn versions_of_git_are_understood() {

@@ -24,6 +24,7 @@ mod run;
 mod session;
 mod setup;
 mod show;
+mod simulate;
 mod status;
 mod task;
 mod tokens;
@@ -71,6 +72,7 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Report(args) => report::report(&args),
         Command::Cost(args) => cost::cost(&args),
         Command::Doctor(args) => doctor::doctor(&args),
+        Command::Simulate(args) => simulate::simulate(&args),
         Command::Config(ConfigCommand::Show(args)) => setup::config_show(&args),
         Command::Task(command) => task::task(&command),
         Command::Install(args) => install::install(&args),

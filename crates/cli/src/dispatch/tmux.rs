@@ -155,6 +155,8 @@ impl Pane {
         };
         let words: Vec<&str> = said.trim_end_matches('\n').split(' ').collect();
         Ok(match words.as_slice() {
+            // It has closed its end, but tmux does not know yet how it ended.
+            [token, "1", "", ""] if *token == self.token => Life::Alive,
             [token, "1", "", signal] if *token == self.token => {
                 Life::Ended(format!("its program was ended by signal {signal}"))
             }

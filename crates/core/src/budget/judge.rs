@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use super::spending::HOUR;
 use super::{Account, AtLimit, Budget, Cap, Scope, Shared, Strategy, Sum, Unit};
 use crate::ids::TaskId;
+use crate::mutant::{Mutant, planted};
 use crate::state::{Loop, add_millis};
 
 /// How long to wait for calls of others before looking again: the first time, and at most.
@@ -105,7 +106,7 @@ pub fn admits(budget: &Budget, dearest: Sum, shared: &Shared) -> bool {
 /// The budget that ends the run, with its figures.
 pub fn exhausted(state: &Loop) -> Option<String> {
     let budget = &state.policy.budget;
-    if budget.action != AtLimit::Deny {
+    if budget.action != AtLimit::Deny || planted(Mutant::IgnoresBudget) {
         return None;
     }
     let dearest = state.spending.largest;

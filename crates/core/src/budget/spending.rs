@@ -13,7 +13,7 @@ use crate::state::add_millis;
 pub(super) const HOUR: u64 = 3_600_000;
 
 /// What is known of a loop's spending, beside the sums that everybody can see.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spending {
     /// Tokens whose cost nobody told.
     pub unpriced: u64,
@@ -34,7 +34,7 @@ pub struct Spending {
     alerted: BTreeMap<(Scope, Option<TaskId>, Unit), Alerted>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Refusal {
     pub(super) at: Timestamp,
     /// In a row.

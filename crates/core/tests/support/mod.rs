@@ -109,14 +109,7 @@ impl World {
             repository: "/repository".to_owned(),
             backlog: "PRD.json".to_owned(),
         });
-        self.push(Event::RunStarted {
-            run: 1,
-            policy: Box::new(self.policy.clone()),
-            agent: "agent".to_owned(),
-            version: "0".to_owned(),
-            git: true,
-            sandbox: String::new(),
-        });
+        self.start_again();
         self.push(Event::BacklogRead {
             revision: "1".to_owned(),
             added: tasks,

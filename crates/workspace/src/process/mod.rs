@@ -107,6 +107,16 @@ pub trait Sink: Send {
     fn ended(&mut self, ended: Ended);
 }
 
+impl Sink for Box<dyn Sink> {
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        self.as_mut().output(stream, bytes);
+    }
+
+    fn ended(&mut self, ended: Ended) {
+        self.as_mut().ended(ended);
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
     pub exit: Exit,

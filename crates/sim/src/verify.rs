@@ -1,0 +1,105 @@
+//! What must be true of a world at its end, seen from outside: its journal, its files, its leases.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use wiggum_core::checker;
+use wiggum_core::event::{Envelope, Event};
+use wiggum_core::state::Loop;
+use wiggum_core::task::FileStatus;
+use wiggum_core::tasks::TaskState;
+use wiggum_engine::state_dir::StateDir;
+use wiggum_engine::status::Status;
+
+use crate::theatre::Stage;
+
+/// The checker's invariants.
+pub(crate) fn journal(journal: &[Envelope]) -> Vec<String> {
+    checker::check(journal).iter().map(ToString::to_string).collect()
+}
+
+/// What journal, files and the truth say of each other.
+pub(crate) fn outcome(journal: &[Envelope], state: &Loop, stage: &Stage) -> Vec<String> {
+    let mut found = completions(journal, state, stage);
+    found.extend(backlog(state, stage));
+    found.extend(left_behind(state, stage));
+    found
+}
+
+/// What counts as done was done, and somebody said so.
+fn completions(journal: &[Envelope], state: &Loop, stage: &Stage) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut completed = BTreeSet::new();
+    for envelope in journal {
+        if let Event::TaskCompleted { task, verified, .. } = &envelope.event {
+            completed.insert(task.as_str());
+            if *verified && !stage.is_done(task.as_str()) {
+                found.push(format!("event {}: {task} is verified, but its work is not there", envelope.seq));
+            }
+        }
+    }
+    for entry in state.tasks.iter() {
+        let id = entry.spec.id.as_str();
+        let accounted = completed.contains(id) || stage.done_by_hand.contains(id);
+        if matches!(entry.state, TaskState::Done { .. }) && !accounted {
+            found.push(format!("{id} is done, but nothing on record says why"));
+        }
+    }
+    found
+}
+
+/// The statuses in the file are those of the journal.
+fn backlog(state: &Loop, stage: &Stage) -> Vec<String> {
+    if state.backlog_broken.is_some() || stage.mended.is_some() || state.seq == 0 {
+        return Vec::new();
+    }
+    let Some(backlog) = stage.read_backlog() else { return vec!["the backlog cannot be read".to_owned()] };
+    let mut found = Vec::new();
+    for task in backlog.tasks() {
+        let Some(entry) = state.task(&task.id) else { continue };
+        let said = entry.state.file_status();
+        let expected = if backlog.dialect().can_say(said) { said } else { FileStatus::Open };
+        if task.status != expected {
+            let (file, journal) = (task.status.name(), entry.state.name());
+            found.push(format!("{} is {journal} in the journal, but {file} in the backlog", task.id));
+        }
+    }
+    for entry in state.tasks.iter() {
+        if backlog.task(entry.spec.id.as_str()).is_none() {
+            found.push(format!("{} is gone from the backlog", entry.spec.id));
+        }
+    }
+    found
+}
+
+/// After an engine that left in order, nobody holds the loop and its status is that of the journal.
+fn left_behind(state: &Loop, stage: &Stage) -> Vec<String> {
+    let Some(id) = stage.loop_id.filter(|_| stage.crashed_at.is_none()) else { return Vec::new() };
+    let mut found = Vec::new();
+    if stage.witness.holder().is_some() {
+        found.push("the lease is still held".to_owned());
+    }
+    let file = StateDir::of(&stage.workspace).loop_dir(id).join("status.json");
+    let status = fs::read_to_string(&file).ok().and_then(|text| serde_json::from_str::<Status>(&text).ok());
+    match status {
+        None => found.push("status.json cannot be read".to_owned()),
+        Some(status) if status.seq != state.seq => {
+            found.push(format!("status.json is of event {}, the journal ends at {}", status.seq, state.seq));
+        }
+        Some(_) => {}
+    }
+    found
+}
+
+/// The time of all runs together, as the loop counts it.
+pub(crate) fn active_ms(journal: &[Envelope]) -> u64 {
+    let mut state = Loop::default();
+    let mut before = 0;
+    for envelope in journal {
+        if matches!(envelope.event, Event::RunStarted { .. }) {
+            before += state.run.active_ms;
+        }
+        state.apply(envelope);
+    }
+    before + state.run.active_ms
+}
