@@ -397,15 +397,16 @@ fn tidy(state: &Loop) -> Option<Plan> {
     if state.checkpoints.due {
         return Some(one(Action::Checkpoint));
     }
-    if state.backlog_broken.is_none()
-        && let Some(task) = state.status_due.first()
-        && let Some(entry) = state.task(task)
-    {
-        let status =
-            if planted(Mutant::WritesWrongStatus) { FileStatus::Done } else { entry.state.file_status() };
-        return Some(one(Action::WriteStatus { task: task.clone(), status }));
-    }
-    None
+    write_status(state)
+}
+
+/// A status that the backlog does not have yet.
+fn write_status(state: &Loop) -> Option<Plan> {
+    let task = state.status_due.first().filter(|_| state.backlog_broken.is_none())?;
+    let entry = state.task(task)?;
+    let status =
+        if planted(Mutant::WritesWrongStatus) { FileStatus::Done } else { entry.state.file_status() };
+    Some(one(Action::WriteStatus { task: task.clone(), status }))
 }
 
 fn raise(state: &Loop, task: Option<TaskId>, question: crate::event::Question) -> Plan {
@@ -555,6 +556,10 @@ fn waiting_for_answers(state: &Loop) -> Waiting {
 fn end(state: &Loop, reason: EndReason, detail: String) -> Plan {
     if state.open.is_none() && state.git && state.workspace != Workspace::Clean {
         return one(Action::ResetWorkspace);
+    }
+    // A run may end with an attempt under way, while a person has just said something of another task.
+    if let Some(plan) = write_status(state) {
+        return plan;
     }
     match &state.user_changes {
         Some(commit) => one(Action::PutBackUserChanges { commit: commit.clone() }),

@@ -8,8 +8,9 @@ mod support;
 
 use support::{Mood, World};
 use wiggum_core::checker;
-use wiggum_core::decide::decide;
+use wiggum_core::decide::{Action, decide};
 use wiggum_core::event::{EndReason, Event};
+use wiggum_core::ids::TaskId;
 use wiggum_core::state::Loop;
 use wiggum_core::task::{FileStatus, Task};
 use wiggum_core::tasks::TaskState;
@@ -236,4 +237,21 @@ fn attempts_that_are_used_up_stay_so_when_the_question_about_them_is_answered_wi
     world.run();
     assert_eq!(checker::check(&world.journal), vec![]);
     assert_eq!(world.state.tasks.counts().failed, 1);
+}
+
+#[test]
+fn a_status_said_while_an_attempt_waits_for_its_checks_is_written_before_the_run_ends() {
+    let mut world = World::new(1, Mood::Diligent);
+    world.start(&["A", "B"]);
+    world.run_until(|event| matches!(event, Event::AgentEnded { .. }));
+    world.push(Event::StatusSet { task: TaskId::from("B"), status: FileStatus::Done, by: "me".to_owned() });
+    world.push(Event::StopRequested { by: "me".to_owned() });
+    let plan = decide(&world.state, world.now());
+    let wanted = Action::WriteStatus { task: TaskId::from("B"), status: FileStatus::Done };
+    assert_eq!(plan.actions, [wanted]);
+    world.push(Event::StatusWritten { task: TaskId::from("B"), status: FileStatus::Done });
+    let plan = decide(&world.state, world.now());
+    assert!(
+        matches!(&plan.actions[..], [Action::Record(event)] if matches!(**event, Event::RunEnded { .. }))
+    );
 }

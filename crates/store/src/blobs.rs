@@ -1,8 +1,8 @@
 //! Long texts (prompts, messages, outputs), kept once under their hash.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::fmt::Write;
+use std::sync::{Mutex, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension};
 use sha2::{Digest, Sha256};
@@ -93,18 +93,15 @@ fn insert(connection: &Connection, blob: &Blob<'_>) -> rusqlite::Result<()> {
     Ok(())
 }
 
-thread_local! {
-    /// Making one costs more than compressing a prompt.
-    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
-}
+/// Making one costs more than compressing a prompt, and it is too large for each loop to have its own.
+static COMPRESSOR: Mutex<Option<Compressor<'static>>> = Mutex::new(None);
 
 fn compress(text: &[u8]) -> Option<Vec<u8>> {
-    COMPRESSOR.with_borrow_mut(|compressor| {
-        if compressor.is_none() {
-            *compressor = Compressor::new(LEVEL).ok();
-        }
-        compressor.as_mut()?.compress(text).ok()
-    })
+    let mut compressor = COMPRESSOR.lock().unwrap_or_else(PoisonError::into_inner);
+    if compressor.is_none() {
+        *compressor = Compressor::new(LEVEL).ok();
+    }
+    compressor.as_mut()?.compress(text).ok()
 }
 
 fn encode(text: &[u8]) -> (&'static str, Cow<'_, [u8]>) {
