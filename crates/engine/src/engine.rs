@@ -43,7 +43,7 @@ use crate::status;
 use crate::watched::{Watched, prompt_in_use};
 
 /// What may wait in the channel before agents are slowed down.
-const INPUTS: usize = 256;
+const INPUTS: usize = 64;
 
 /// A check that ends this soon is recorded in one transaction with what came before it. A check is
 /// no effect that would have to be recorded first, and a crash in between only means that what it

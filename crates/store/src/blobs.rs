@@ -96,7 +96,7 @@ fn insert(connection: &Connection, blob: &Blob<'_>) -> rusqlite::Result<()> {
 /// Making one costs more than compressing a prompt, and it is too large for each loop to have its own.
 static COMPRESSOR: Mutex<Option<Compressor<'static>>> = Mutex::new(None);
 
-fn compress(text: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn compress(text: &[u8]) -> Option<Vec<u8>> {
     let mut compressor = COMPRESSOR.lock().unwrap_or_else(PoisonError::into_inner);
     if compressor.is_none() {
         *compressor = Compressor::new(LEVEL).ok();

@@ -23,6 +23,9 @@ const CHECKPOINT_PAGES: u32 = 2000;
 /// There are about twenty statements in this crate; each is prepared once.
 const CACHED_STATEMENTS: usize = 32;
 
+/// Pages that one of a thousand stores keeps at hand; more come and go with an append.
+const FRUGAL_PAGES: i64 = 8;
+
 /// How long another process may hold a database up: a commit on a slow disk, and some more.
 pub(crate) const BUSY: Duration = Duration::from_secs(5);
 
@@ -184,6 +187,9 @@ fn set_up(connection: &Connection, options: &Options) -> rusqlite::Result<()> {
     connection.pragma_update(None, "foreign_keys", true)?;
     // Otherwise SQLite plans a statement anew whenever it is given other values.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    if options.frugal {
+        connection.pragma_update(None, "cache_size", FRUGAL_PAGES)?;
+    }
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)
 }
 

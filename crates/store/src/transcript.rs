@@ -17,11 +17,16 @@ use wiggum_core::policy::Millis;
 use wiggum_core::stream::Stream;
 use zstd::zstd_safe::CParameter;
 
+use crate::blobs;
+
 /// Text one transcript may hold: far more than a person reads, little enough for any disk.
 pub const DEFAULT_LIMIT: usize = 64 << 20;
 
 /// What a kill may cost at most, while output flows.
 const FLUSH_EVERY: Millis = Millis(1000);
+
+/// Bytes that are kept until there are more: an encoder takes a hundred times as many.
+const FEW: usize = 4 * 1024;
 
 /// Output is text: even the fast levels make it small.
 const LEVEL: i32 = 3;
@@ -38,6 +43,8 @@ pub enum TranscriptError {
 pub struct Transcript {
     path: PathBuf,
     encoder: Option<zstd::Encoder<'static, File>>,
+    /// The first lines, as long as they are few: most agents that end soon say little.
+    first: Vec<u8>,
     room: usize,
     cut: bool,
     flushed: Millis,
@@ -46,12 +53,13 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// Nothing is on disk until the first byte is written.
+    /// Nothing is on disk until there is something worth it, or the first flush.
     pub fn create(dir: &Path, iteration: Iteration, attempt: Attempt, task: &TaskId) -> Self {
         let name = format!("{iteration:05}-{attempt}-{}", file_name(task.as_str()));
         Self {
             path: dir.join(name),
             encoder: None,
+            first: Vec::new(),
             room: DEFAULT_LIMIT,
             cut: false,
             flushed: Millis(0),
@@ -82,8 +90,11 @@ impl Transcript {
     /// From here on a kill does not cost what was written so far.
     pub fn flush(&mut self) -> Result<(), TranscriptError> {
         self.flushed = self.now;
-        let Some(encoder) = &mut self.encoder else { return Ok(()) };
-        encoder.flush().map_err(|source| TranscriptError::Write { path: self.path.clone(), source })
+        if self.encoder.is_none() && self.first.is_empty() {
+            return Ok(());
+        }
+        let flushed = self.open().and_then(|encoder| encoder.map_or(Ok(()), Write::flush));
+        flushed.map_err(|source| TranscriptError::Write { path: self.path.clone(), source })
     }
 
     /// Ends the transcript; its file, if anything was ever written.
@@ -92,11 +103,22 @@ impl Transcript {
             let rest = self.characters.rest(stream);
             self.record(stream, &rest)?;
         }
-        let Some(encoder) = self.encoder else { return Ok(None) };
-        match encoder.finish() {
-            Ok(_) => Ok(Some(self.path)),
+        let ended = match self.encoder.take() {
+            Some(encoder) => encoder.finish().map(drop),
+            None if self.first.is_empty() => return Ok(None),
+            None => self.write_at_once(),
+        };
+        match ended {
+            Ok(()) => Ok(Some(self.path)),
             Err(source) => Err(TranscriptError::Write { path: self.path, source }),
         }
+    }
+
+    fn write_at_once(&mut self) -> io::Result<()> {
+        let small = blobs::compress(&self.first).ok_or_else(|| io::Error::other("cannot compress"))?;
+        let (path, mut file) = create_new(&self.path)?;
+        self.path = path;
+        file.write_all(&small)
     }
 
     fn record(&mut self, stream: Stream, text: &str) -> Result<(), TranscriptError> {
@@ -122,15 +144,26 @@ impl Transcript {
     fn try_line(&mut self, line: &impl Serialize) -> io::Result<()> {
         let mut json = serde_json::to_vec(line)?;
         json.push(b'\n');
-        if self.encoder.is_none() {
-            let (path, file) = create_new(&self.path)?;
-            self.path = path;
-            self.encoder = Some(encoder(file)?);
+        if self.encoder.is_none() && self.first.len() + json.len() <= FEW {
+            self.first.append(&mut json);
+            return Ok(());
         }
-        match &mut self.encoder {
+        match self.open()? {
             Some(encoder) => encoder.write_all(&json),
             None => Ok(()),
         }
+    }
+
+    /// The file, with the first lines in it.
+    fn open(&mut self) -> io::Result<Option<&mut zstd::Encoder<'static, File>>> {
+        if self.encoder.is_none() {
+            let (path, file) = create_new(&self.path)?;
+            self.path = path;
+            let mut encoder = encoder(file)?;
+            encoder.write_all(&std::mem::take(&mut self.first))?;
+            self.encoder = Some(encoder);
+        }
+        Ok(self.encoder.as_mut())
     }
 }
 
