@@ -78,6 +78,31 @@ pub struct Settings {
     pub version: String,
 }
 
+impl Settings {
+    /// A loop over this backlog of the workspace, with one agent, which is not confined.
+    pub fn new(workspace: impl Into<PathBuf>, backlog: &str, agent: Agent) -> Self {
+        let workspace = workspace.into();
+        let mut policy = Policy::default();
+        policy.agents.order = vec![agent.name.clone()];
+        Self {
+            backlog: workspace.join(backlog),
+            workspace,
+            backlog_name: backlog.to_owned(),
+            name: "main".to_owned(),
+            prompt: None,
+            policy,
+            agents: vec![agent],
+            allow_dirty: false,
+            sandbox: Sandbox { kind: None, says: String::new(), writable: Vec::new() },
+            tap: None,
+            registry: None,
+            wiggum: PathBuf::from("wiggum"),
+            grace: Grace::default(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+}
+
 /// Somebody who watches a loop. Called on the engine's thread, so it should not take long.
 pub trait Observer {
     /// Something happened, and is durable.
@@ -163,6 +188,8 @@ pub struct Engine<'a> {
     pub(crate) secrets: Secrets,
     pub(crate) guardian: Option<Guardian>,
     pub(crate) purse: Purse,
+    /// Hooks and configuration of git were just seen to be untouched, and nothing ran since.
+    pub(crate) hooks_untouched: bool,
     /// What git need not be asked again.
     pub(crate) known: Known,
     /// Something waits in the store; set from the watcher's thread, so that no wake-up is lost
@@ -277,6 +304,7 @@ impl<'a> Engine<'a> {
             secrets,
             guardian: None,
             purse: Purse::of(&settings),
+            hooks_untouched: false,
             known: Known::default(),
             woken: Arc::new(AtomicBool::new(true)),
             _workspace: workspace,

@@ -7,7 +7,6 @@ use wiggum_core::state::{OpenIteration, Stage};
 use wiggum_core::task::FileStatus;
 use wiggum_workspace::crash;
 use wiggum_workspace::git::CommitOutcome;
-use wiggum_workspace::paths::at_once;
 
 use crate::backlog_file::BacklogError;
 use crate::engine::Engine;
@@ -71,10 +70,9 @@ impl Engine<'_> {
         let message = self.commit_message(&open);
         // While git works. Should a power cut leave the commit and take the file, the next start writes
         // it again.
-        let backlog = &self.backlog;
-        let (synced, outcome) =
-            at_once(|| backlog.sync(replaced.as_ref()), || git.commit(&message, &include));
-        let outcome = outcome?;
+        let mut synced = Ok(());
+        let mut sync = || synced = self.backlog.sync(replaced.as_ref());
+        let outcome = git.commit_while(&message, &include, &mut sync)?;
         synced?;
         crash::point("committed");
         match outcome {

@@ -3,6 +3,54 @@
 //! [`Engine`] is the dull loop; [`status`] is what other programs read; [`backlog_file`] and
 //! [`wake`] are also used by commands that act while no engine of their own runs. Printing and
 //! asking people is the surfaces' business: they watch as [`Observer`]s.
+//!
+//! A whole loop, from a backlog to its report:
+//!
+//! ```
+//! use std::fs;
+//!
+//! use wiggum_agents::AgentEvent;
+//! use wiggum_agents::command::{CommandAgent, PromptVia};
+//! use wiggum_core::decide::Waiting;
+//! use wiggum_core::event::{EndReason, Envelope, Event};
+//! use wiggum_core::state::Loop;
+//! use wiggum_engine::{Agent, Engine, Observer, Outcome, Settings};
+//!
+//! /// Counts completed tasks.
+//! #[derive(Default)]
+//! struct Watcher(usize);
+//!
+//! impl Observer for Watcher {
+//!     fn event(&mut self, envelope: &Envelope, _: &Loop) {
+//!         self.0 += usize::from(matches!(envelope.event, Event::TaskCompleted { .. }));
+//!     }
+//!     fn agent(&mut self, _: &AgentEvent) {}
+//!     fn check_output(&mut self, _: &str) {}
+//!     fn waiting(&mut self, _: &Waiting, _: &Loop) {}
+//! }
+//!
+//! let dir = tempfile::tempdir()?;
+//! fs::write(
+//!     dir.path().join("PRD.json"),
+//!     r#"{ "project": "x", "userStories": [ { "id": "A", "title": "Write it", "passes": false } ] }"#,
+//! )?;
+//! let line = "echo done > a.txt; echo '<promise>DONE</promise>'".to_owned();
+//! let agent = Agent {
+//!     name: "mine".to_owned(),
+//!     driver: Box::new(CommandAgent { line, prompt_via: PromptVia::Stdin }),
+//!     env: Vec::new(),
+//!     pass_env: Vec::new(),
+//! };
+//! let mut settings = Settings::new(dir.path(), "PRD.json", agent);
+//! settings.policy.checks.verify = vec!["test -s a.txt".to_owned()];
+//!
+//! let mut watcher = Watcher::default();
+//! let outcome = Engine::open(settings, &mut watcher)?.run()?;
+//! assert!(matches!(outcome, Outcome::Ended { reason: EndReason::GoalAchieved, .. }));
+//! assert_eq!(watcher.0, 1);
+//! assert!(fs::read_to_string(dir.path().join("PRD.json"))?.contains("\"passes\": true"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod agent;
 pub mod backlog_file;

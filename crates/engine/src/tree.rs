@@ -198,7 +198,8 @@ impl Engine<'_> {
         self.watched.put_back_own_files()?;
         let mut flags = Vec::new();
         if let Some(git) = &self.git {
-            if let Some(guardian) = &self.guardian {
+            let untouched = std::mem::take(&mut self.hooks_untouched);
+            if let Some(guardian) = self.guardian.as_ref().filter(|_| !untouched) {
                 guardian.compare_and_put_back()?;
                 crash::point("hooks put back");
             }
@@ -230,10 +231,11 @@ impl Engine<'_> {
 
     /// What the agent did to git itself and to the user's set-up. Noted with its end, before any of it
     /// is put back: afterwards nobody could tell.
-    pub(crate) fn touched(&self) -> Result<Vec<Flag>, EngineError> {
+    pub(crate) fn touched(&mut self) -> Result<Vec<Flag>, EngineError> {
         let mut flags = self.watched.touched_own_files();
         let (Some(git), Some(open)) = (&self.git, &self.journal.state.open) else { return Ok(flags) };
         let hooks = self.guardian.as_ref().map_or(Ok(Vec::new()), Guardian::compare)?;
+        self.hooks_untouched = self.guardian.is_some() && hooks.is_empty();
         flags.extend(hooks.iter().map(|name| flag(FlagKind::HooksTouched, name, "put back")));
         let head = git.head()?;
         if let Some(base) = went_back(git, &head, open)? {

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use wiggum_core::event::{Flag, FlagKind};
@@ -15,7 +16,7 @@ use crate::tree::flag;
 /// Paths with a role of their own.
 #[derive(Debug)]
 pub(crate) struct Watched {
-    pub(crate) protected: GlobSet,
+    pub(crate) protected: Arc<GlobSet>,
     /// Paths that never belong to an attempt's work.
     pub(crate) excluded: Vec<String>,
     pub(crate) backlog_tracked: bool,
@@ -47,16 +48,29 @@ impl OwnFile {
     }
 }
 
+/// The last that was made: loops of one process mostly have the same patterns, and it is large.
+static MATCHER: Mutex<Option<(Vec<String>, Arc<GlobSet>)>> = Mutex::new(None);
+
+fn matcher(patterns: &[String]) -> Result<Arc<GlobSet>, EngineError> {
+    let mut last = MATCHER.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, matcher)) = last.as_ref().filter(|(of, _)| of == patterns) {
+        return Ok(Arc::clone(matcher));
+    }
+    let mut globs = GlobSetBuilder::new();
+    for pattern in patterns {
+        let glob =
+            Glob::new(pattern).map_err(|source| EngineError::Glob { pattern: pattern.clone(), source })?;
+        globs.add(glob);
+    }
+    let matcher = globs.build().map_err(|source| EngineError::Glob { pattern: String::new(), source })?;
+    let matcher = Arc::new(matcher);
+    *last = Some((patterns.to_vec(), Arc::clone(&matcher)));
+    Ok(matcher)
+}
+
 impl Watched {
     pub(crate) fn new(settings: &Settings) -> Result<Self, EngineError> {
-        let mut globs = GlobSetBuilder::new();
-        for pattern in &settings.policy.protect.paths {
-            let glob = Glob::new(pattern)
-                .map_err(|source| EngineError::Glob { pattern: pattern.clone(), source })?;
-            globs.add(glob);
-        }
-        let protected =
-            globs.build().map_err(|source| EngineError::Glob { pattern: String::new(), source })?;
+        let protected = matcher(&settings.policy.protect.paths)?;
         let configuration = settings.workspace.join("wiggum.toml");
         let own = settings.prompt.iter().map(|path| (path, true)).chain([(&configuration, false)]);
         let own = own.map(|(path, is_prompt)| OwnFile {

@@ -24,7 +24,9 @@ const CHECKPOINT_PAGES: u32 = 2000;
 const CACHED_STATEMENTS: usize = 32;
 
 /// Pages that one of a thousand stores keeps at hand; more come and go with an append.
-const FRUGAL_PAGES: i64 = 8;
+const FRUGAL_PAGES: i64 = 4;
+/// The others are prepared again, which is cheaper than keeping them a thousand times.
+const FRUGAL_STATEMENTS: usize = 3;
 
 /// How long another process may hold a database up: a commit on a slow disk, and some more.
 pub(crate) const BUSY: Duration = Duration::from_secs(5);
@@ -106,7 +108,8 @@ impl Store {
         let doing = "open the store";
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = Connection::open_with_flags(&path, flags).explain(doing, &path)?;
-        connection.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
+        let statements = if options.frugal { FRUGAL_STATEMENTS } else { CACHED_STATEMENTS };
+        connection.set_prepared_statement_cache_capacity(statements);
         connection.busy_timeout(options.busy_timeout).explain(doing, &path)?;
         // One that nobody has open would have to be written to even for looking.
         let in_use = beside(&path, "-shm").exists();

@@ -99,7 +99,7 @@ pub fn write_atomic_after(path: &Path, bytes: &[u8], before: impl FnOnce() -> bo
 }
 
 /// Does the first on a thread of its own, where there is one to spare, while the second is done here.
-pub fn at_once<A: Send, B>(beside: impl FnOnce() -> A + Send, here: impl FnOnce() -> B) -> (A, B) {
+fn at_once<A: Send, B>(beside: impl FnOnce() -> A + Send, here: impl FnOnce() -> B) -> (A, B) {
     let beside = Mutex::new(Some(beside));
     let take = || beside.lock().unwrap_or_else(PoisonError::into_inner).take().map(|beside| beside());
     let (done, result) = thread::scope(|scope| {

@@ -102,7 +102,12 @@ impl Guardian {
             self.look_at(name, &mut seen)?;
         }
         self.look_at(&format!("{WORKTREE}config.worktree"), &mut seen)?;
-        if let Some(name) = hooks_path(&self.common_dir).and_then(|path| self.name_inside(&path)) {
+        let hooks = match seen.get("config") {
+            Some(Thing::File { bytes, .. }) => hooks_path_in(&String::from_utf8_lossy(bytes)),
+            Some(Thing::Link { .. }) => hooks_path(&self.common_dir),
+            None => None,
+        };
+        if let Some(name) = hooks.and_then(|path| self.name_inside(&path)) {
             self.look_at(&name, &mut seen)?;
         }
         Ok(seen)
@@ -177,7 +182,10 @@ const WORKTREE: &str = "worktree:";
 
 /// `core.hooksPath` as the repository's own configuration has it.
 pub(super) fn hooks_path(common_dir: &Path) -> Option<String> {
-    let config = fs::read_to_string(common_dir.join("config")).ok()?;
+    hooks_path_in(&fs::read_to_string(common_dir.join("config")).ok()?)
+}
+
+fn hooks_path_in(config: &str) -> Option<String> {
     let mut in_core = false;
     let mut found = None;
     for line in config.lines().map(str::trim) {

@@ -248,6 +248,16 @@ impl Git {
     /// A real `git commit` of the index, hooks and signing included, and of `include` as it is in
     /// the work tree. A commit without a change is fine: a task may be complete without one.
     pub fn commit(&self, message: &str, include: &[&str]) -> Result<CommitOutcome, GitError> {
+        self.commit_while(message, include, &mut || {})
+    }
+
+    /// With something to be done while git is at it.
+    pub fn commit_while(
+        &self,
+        message: &str,
+        include: &[&str],
+        meanwhile: &mut dyn FnMut(),
+    ) -> Result<CommitOutcome, GitError> {
         let mut command = owned(&["commit", "--quiet", "--allow-empty", "--cleanup=whitespace", "-F", "-"]);
         if !include.is_empty() {
             command.extend(owned(&["-i", "--"]));
@@ -256,7 +266,7 @@ impl Git {
         let mut launch = self.launch(&command, Hooks::On);
         launch.env.extend(self.identity()?);
         launch.stdin = Input::Bytes(message.as_bytes().to_vec());
-        let output = execute(&command, launch)?;
+        let output = execute_while(&command, launch, meanwhile)?;
         match output.exit {
             Exit::Code { code: 0 } => match self.head()?.commit {
                 Some(commit) => Ok(CommitOutcome::Committed(commit)),
@@ -466,12 +476,20 @@ const LOOKING: [&str; 11] = [
 
 /// Every git of ours is run here.
 pub(super) fn execute(command: &[impl AsRef<str>], launch: Launch) -> Result<Output, LaunchError> {
+    execute_while(command, launch, &mut || {})
+}
+
+fn execute_while(
+    command: &[impl AsRef<str>],
+    launch: Launch,
+    meanwhile: &mut dyn FnMut(),
+) -> Result<Output, LaunchError> {
     let name = command.first().map(AsRef::as_ref).unwrap_or_default();
     if LOOKING.contains(&name) {
         return process::run(launch);
     }
     crash::point(&format!("before git {name}"));
-    let output = process::run(launch);
+    let output = process::run_while(launch, meanwhile);
     crash::point(&format!("after git {name}"));
     output
 }

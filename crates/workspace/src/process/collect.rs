@@ -13,7 +13,7 @@ use super::spawn::{Spawned, Streams, spawn};
 use super::supervise::wait_for;
 use super::{Input, Launch, LaunchError, Output};
 
-pub(super) fn run(launch: Launch) -> Result<Output, LaunchError> {
+pub(super) fn run(launch: Launch, meanwhile: &mut dyn FnMut()) -> Result<Output, LaunchError> {
     let command = launch.command.to_string();
     let token = Token::new(launch.marker.as_ref(), Survivors::Leave);
     let Spawned { main, stdin, stdout, stderr } = {
@@ -30,6 +30,7 @@ pub(super) fn run(launch: Launch) -> Result<Output, LaunchError> {
         // A program that closes its input without reading it is within its rights.
         drop(pipe.write_all(bytes));
     }
+    meanwhile();
     let status = wait(main);
     registry::remove(token);
     let collected = read(stdout).and_then(|stdout| Ok((stdout, read(stderr)?)));

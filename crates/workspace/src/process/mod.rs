@@ -231,7 +231,13 @@ pub struct Output {
 /// Runs a program to its end on this thread and collects all its output. What it leaves running is
 /// left alone: git starts helpers that are meant to stay, such as `gpg-agent`.
 pub fn run(launch: Launch) -> Result<Output, LaunchError> {
-    collect::run(launch)
+    collect::run(launch, &mut || {})
+}
+
+/// As [`run`], with something to be done here while the program runs. Not done where it cannot be
+/// started.
+pub fn run_while(launch: Launch, meanwhile: &mut dyn FnMut()) -> Result<Output, LaunchError> {
+    collect::run(launch, meanwhile)
 }
 
 /// Makes orphaned descendants come back to this process, where they are found. [`launch`] does it

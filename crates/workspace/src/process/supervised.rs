@@ -4,9 +4,10 @@ use super::registry::Survivors;
 use super::supervise::Supervisor;
 use super::{Launch, LaunchError, Output, Stream};
 
-pub(super) fn run(launch: Launch) -> Result<Output, LaunchError> {
+pub(super) fn run(launch: Launch, meanwhile: &mut dyn FnMut()) -> Result<Output, LaunchError> {
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let supervisor = Supervisor::start(launch, Survivors::Leave)?;
+    meanwhile();
     let ended = supervisor.supervise(&mut |stream, bytes| match stream {
         Stream::Stdout => stdout.extend_from_slice(bytes),
         Stream::Stderr => stderr.extend_from_slice(bytes),
