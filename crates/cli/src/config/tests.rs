@@ -307,13 +307,8 @@ fn hints_for_unknown_keys() {
         "[[loops]]\nname = \"a\"\nbacklog = \"b\"\n",
         "wiggum.toml:1:3: `[[loops]]` is not available yet\n  hint: one file describes one loop: its keys are set at the top and in the sections",
     );
-    for later in ["sandbox"] {
-        let problems = Case::new(&format!("[{later}]\n")).problems();
-        assert!(
-            problems.starts_with(&format!("wiggum.toml:1:2: unknown section `[{later}]`\n  hint: ")),
-            "{problems}"
-        );
-    }
+    let problems = Case::new("[sandbox]\n").problems();
+    assert!(problems.starts_with("wiggum.toml:1:2: unknown section `[sandbox]`\n  hint: "), "{problems}");
 }
 
 #[test]
