@@ -18,7 +18,7 @@ pub(crate) enum CheckpointCommand {
     /// Put branch, tasks and backlog back to a checkpoint; what came after is kept under a ref
     ///
     /// Only while the loop does not run. The tip of the branch and what lies in the work tree go under
-    /// refs/wiggum/<loop>/restored/ first. In the backlog only statuses are changed. The journal keeps
+    /// refs/wiggum/LOOP/restored/ first. In the backlog only statuses are changed. The journal keeps
     /// all that happened, and the next `wiggum run` goes on from the checkpoint.
     #[command(after_help = "Example:\n  wiggum checkpoint restore 3f2a9c")]
     Restore(RestoreArgs),
