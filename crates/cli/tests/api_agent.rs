@@ -232,5 +232,5 @@ fn cost_is_told_only_if_it_is_known() {
         told.lines().nth(2).unwrap().split_whitespace().last().unwrap().to_owned()
     };
     assert_eq!(cost(""), "unpriced");
-    assert_eq!(cost("{ input = \"100\", output = \"1000\" }"), "$0.1600");
+    assert_eq!(cost("{ input = \"100\", output = \"1000\" }"), "$0.16");
 }
