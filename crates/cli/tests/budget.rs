@@ -16,6 +16,13 @@ use wiggum_core::state::Loop;
 use wiggum_engine::state_dir::StateDir;
 use wiggum_store::{Registry, Store};
 
+/// Agents that cannot be spoken to would be ended near a limit, if they had not just claimed.
+fn with_tasks(ids: &[&str]) -> Sandbox {
+    let mut sandbox = Sandbox::with_tasks(ids);
+    sandbox.env("WIGGUM_HANDOFF_BUDGET_THRESHOLD", "0");
+    sandbox
+}
+
 /// A scenario in which every call costs so much; `more` are further steps before that.
 fn scenario(sandbox: &Sandbox, cost: f64, more: &str) -> String {
     let path = sandbox.base().join("scenario.toml");
@@ -49,7 +56,7 @@ fn alerts(sandbox: &Sandbox) -> Vec<f64> {
 
 #[test]
 fn a_run_ends_when_its_budget_is_used_up_and_goes_on_when_it_is_raised() {
-    let sandbox = Sandbox::with_tasks(&["A", "B", "C", "D", "E"]);
+    let sandbox = with_tasks(&["A", "B", "C", "D", "E"]);
     run(&sandbox, 0.4, &["--max-cost", "1"])
         .exits(4)
         .says("spent $1.20 of $1.00 (loop budget) (budget_exhausted)")
@@ -70,7 +77,7 @@ fn a_run_ends_when_its_budget_is_used_up_and_goes_on_when_it_is_raised() {
 
 #[test]
 fn nonsense_is_refused_before_anything_runs() {
-    let sandbox = Sandbox::with_tasks(&["A"]);
+    let sandbox = with_tasks(&["A"]);
     for cost in ["-1", "NaN", "much"] {
         run(&sandbox, 0.1, &[&format!("--max-cost={cost}")]).complains(2, &["--max-cost", "hint: "]);
     }
@@ -82,7 +89,7 @@ fn nonsense_is_refused_before_anything_runs() {
 
 #[test]
 fn a_throttled_run_waits_visibly_and_goes_on() {
-    let mut sandbox = Sandbox::with_tasks(&["A", "B", "C"]);
+    let mut sandbox = with_tasks(&["A", "B", "C"]);
     sandbox.env("WIGGUM_BUDGET_ACTION", "throttle");
     sandbox.env("WIGGUM_BUDGET_THROTTLE", "150ms");
     run(&sandbox, 0.5, &["--max-cost", "0.5"])
@@ -102,7 +109,7 @@ fn a_throttled_run_waits_visibly_and_goes_on() {
 
 #[test]
 fn an_alert_comes_once_also_after_a_restart() {
-    let mut sandbox = Sandbox::with_tasks(&["A", "B", "C", "D"]);
+    let mut sandbox = with_tasks(&["A", "B", "C", "D"]);
     sandbox.env("WIGGUM_BUDGET_ACTION", "alert-only");
     sandbox.env("WIGGUM_BUDGET_ALERT_AT", "[0.5, 0.8]");
     run(&sandbox, 0.3, &["--max-cost", "1", "--max-iterations", "2"]).exits(3);
@@ -113,7 +120,7 @@ fn an_alert_comes_once_also_after_a_restart() {
 
 #[test]
 fn a_task_that_gets_too_dear_fails_and_the_others_go_on() {
-    let mut sandbox = Sandbox::with_tasks(&["A", "B"]);
+    let mut sandbox = with_tasks(&["A", "B"]);
     sandbox.env("WIGGUM_BUDGET_TASK_COST", "1");
     let never = scenario(&sandbox, 0.6, "").replace("scenario.toml", "never.toml");
     let text = fs::read_to_string(sandbox.base().join("scenario.toml")).unwrap();
@@ -130,7 +137,7 @@ fn a_task_that_gets_too_dear_fails_and_the_others_go_on() {
 
 #[test]
 fn an_hour_has_so_many_calls_and_the_loop_says_what_it_waits_for() {
-    let mut sandbox = Sandbox::with_tasks(&["A", "B"]);
+    let mut sandbox = with_tasks(&["A", "B"]);
     sandbox.env("MAX_CALLS_PER_HOUR", "1");
     sandbox.make_pipe("ready");
     let ready = format!("{{ run = \"echo > '{}'\" }},", sandbox.base().join("ready").display());
@@ -152,7 +159,7 @@ fn an_hour_has_so_many_calls_and_the_loop_says_what_it_waits_for() {
 
 #[test]
 fn what_an_interrupted_agent_had_used_is_paid_for() {
-    let sandbox = Sandbox::with_tasks(&["A"]);
+    let sandbox = with_tasks(&["A"]);
     sandbox.make_pipe("ready");
     let path = sandbox.base().join("hang.toml");
     let ready = sandbox.base().join("ready");
@@ -173,7 +180,7 @@ fn what_an_interrupted_agent_had_used_is_paid_for() {
 
 #[test]
 fn sums_by_anything_are_the_total() {
-    let sandbox = Sandbox::with_tasks(&["A", "B", "C"]);
+    let sandbox = with_tasks(&["A", "B", "C"]);
     run(&sandbox, 0.125, &[]).exits(0);
     for by in ["task", "agent", "model", "day", "loop"] {
         let report = json(&sandbox, &["cost", "--by", by, "--json"]);
@@ -198,7 +205,7 @@ fn sums_by_anything_are_the_total() {
 
 #[test]
 fn the_rest_is_foreseen_and_drawn() {
-    let mut sandbox = Sandbox::with_tasks(&["A", "B", "C", "D"]);
+    let mut sandbox = with_tasks(&["A", "B", "C", "D"]);
     sandbox.wiggum(&["cost", "--forecast"]).exits(0).says("no loops here yet");
     run(&sandbox, 0.5, &["--max-iterations", "2"]).exits(3);
     let report = json(&sandbox, &["cost", "--json"]);
@@ -220,7 +227,7 @@ fn the_rest_is_foreseen_and_drawn() {
 
 #[test]
 fn the_final_account_holds_what_was_foreseen_against_the_truth() {
-    let sandbox = Sandbox::with_tasks(&["A", "B", "C", "D"]);
+    let sandbox = with_tasks(&["A", "B", "C", "D"]);
     run(&sandbox, 0.5, &["--max-iterations", "1"]).exits(3);
     run(&sandbox, 0.25, &[]).exits(0);
     let report = json(&sandbox, &["report", "--json"]);
@@ -255,7 +262,7 @@ fn claude_without_cost(sandbox: &Sandbox) {
 
 #[test]
 fn tokens_without_a_price_are_unpriced_and_never_free() {
-    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    let sandbox = with_tasks(&["A", "B"]);
     claude_without_cost(&sandbox);
     sandbox
         .wiggum(&["run", "--headless", "--agent", "mine", "--max-cost", "1"])
@@ -275,7 +282,7 @@ fn tokens_without_a_price_are_unpriced_and_never_free() {
 
 #[test]
 fn the_users_prices_count_where_the_agent_tells_no_cost() {
-    let sandbox = Sandbox::with_tasks(&["A", "B", "C"]);
+    let sandbox = with_tasks(&["A", "B", "C"]);
     claude_without_cost(&sandbox);
     let mut config = sandbox.read("wiggum.toml");
     config.push_str("[prices.\"model-x\"]\ninput = 3\noutput = 15\n");
@@ -350,7 +357,7 @@ fn loops_of_one_project_spend_no_more_than_it_has_but_for_calls_under_way() {
 
 #[test]
 fn a_call_is_settled_as_soon_as_it_is_over() {
-    let mut sandbox = Sandbox::with_tasks(&["A"]);
+    let mut sandbox = with_tasks(&["A"]);
     sandbox.env("WIGGUM_BUDGET_PROJECT_COST", "5");
     sandbox.make_pipe("ready");
     sandbox.make_pipe("go");
@@ -368,7 +375,7 @@ fn a_call_is_settled_as_soon_as_it_is_over() {
 
 #[test]
 fn loops_of_all_repositories_share_what_the_organisation_has() {
-    let mut sandbox = Sandbox::with_tasks(&["A", "B", "C"]);
+    let mut sandbox = with_tasks(&["A", "B", "C"]);
     let data = sandbox.base().join("data");
     sandbox.env("WIGGUM_DATA_DIR", data.to_str().unwrap());
     run(&sandbox, 0.4, &["--max-iterations", "2"]).exits(3);

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
 use std::fs;
+use std::io;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
@@ -37,7 +38,10 @@ impl Connected {
     }
 
     fn wiggum(&self, arguments: &[&str]) -> String {
-        let output = self.place.command(&self.wiggum).args(arguments).output().unwrap();
+        // The copy is busy for the moment in which another test's new process still has it open.
+        let mut tries = (0..1000).map(|_| self.place.command(&self.wiggum).args(arguments).output());
+        let is_busy = |error: &io::Error| error.kind() == io::ErrorKind::ExecutableFileBusy;
+        let output = tries.find(|tried| !tried.as_ref().is_err_and(is_busy)).unwrap().unwrap();
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
