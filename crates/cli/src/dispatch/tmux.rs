@@ -137,6 +137,9 @@ fn literal(text: &str) -> String {
     text.replace('#', "##")
 }
 
+/// How often tmux is asked how a program ended before that stays unknown.
+const LOOKS: usize = 100;
+
 impl Pane {
     fn server(&self) -> Tmux {
         Tmux { socket: Some(self.socket.clone()) }
@@ -147,6 +150,17 @@ impl Pane {
     }
 
     pub(crate) fn life(&self) -> Result<Life, DispatchError> {
+        for _ in 0..LOOKS {
+            let life = self.look()?;
+            if life != Life::Ended(String::new()) {
+                return Ok(life);
+            }
+        }
+        Ok(Life::Ended("its program ended".to_owned()))
+    }
+
+    /// Ended without a word where it has closed its end, but tmux does not know yet how it ended.
+    fn look(&self) -> Result<Life, DispatchError> {
         let format = format!("#{{{MARK}}} #{{pane_dead}} #{{pane_dead_status}} #{{pane_dead_signal}}");
         let said = match self.ask("display-message", &["-p", &format]) {
             Ok(said) => said,
@@ -155,8 +169,7 @@ impl Pane {
         };
         let words: Vec<&str> = said.trim_end_matches('\n').split(' ').collect();
         Ok(match words.as_slice() {
-            // It has closed its end, but tmux does not know yet how it ended.
-            [token, "1", "", ""] if *token == self.token => Life::Alive,
+            [token, "1", "", ""] if *token == self.token => Life::Ended(String::new()),
             [token, "1", "", signal] if *token == self.token => {
                 Life::Ended(format!("its program was ended by signal {signal}"))
             }
