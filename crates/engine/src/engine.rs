@@ -79,11 +79,12 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// A loop over this backlog of the workspace, with one agent, which is not confined.
-    pub fn new(workspace: impl Into<PathBuf>, backlog: &str, agent: Agent) -> Self {
+    /// A loop over this backlog of the workspace by the default rules, with agents that are asked in this
+    /// order and not confined.
+    pub fn new(workspace: impl Into<PathBuf>, backlog: &str, agents: Vec<Agent>) -> Self {
         let workspace = workspace.into();
         let mut policy = Policy::default();
-        policy.agents.order = vec![agent.name.clone()];
+        policy.agents.order = agents.iter().map(|agent| agent.name.clone()).collect();
         Self {
             backlog: workspace.join(backlog),
             workspace,
@@ -91,7 +92,7 @@ impl Settings {
             name: "main".to_owned(),
             prompt: None,
             policy,
-            agents: vec![agent],
+            agents,
             allow_dirty: false,
             sandbox: Sandbox { kind: None, says: String::new(), writable: Vec::new() },
             tap: None,

@@ -41,7 +41,7 @@
 //!     env: Vec::new(),
 //!     pass_env: Vec::new(),
 //! };
-//! let mut settings = Settings::new(dir.path(), "PRD.json", agent);
+//! let mut settings = Settings::new(dir.path(), "PRD.json", vec![agent]);
 //! settings.policy.checks.verify = vec!["test -s a.txt".to_owned()];
 //!
 //! let mut watcher = Watcher::default();

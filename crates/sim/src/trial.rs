@@ -16,10 +16,9 @@ use wiggum_core::policy::Policy;
 use wiggum_core::state::Loop;
 use wiggum_engine::error::chain;
 use wiggum_engine::state_dir::StateDir;
-use wiggum_engine::{Agent, Engine, EngineError, Observer, Outcome, Sandbox, Settings};
+use wiggum_engine::{Agent, Engine, EngineError, Observer, Outcome, Settings};
 use wiggum_store::StoreError;
 use wiggum_workspace::crash;
-use wiggum_workspace::process::Grace;
 
 use crate::fault::Fault;
 use crate::people::Edit;
@@ -266,21 +265,11 @@ pub(crate) fn settings(directory: &Path, backlog_name: &str, policy: &Policy, ag
         Agent { name: name.clone(), driver: Family::driver(spec), env: Vec::new(), pass_env: Vec::new() }
     };
     Settings {
-        workspace: directory.to_owned(),
-        backlog: directory.join(backlog_name),
-        backlog_name: backlog_name.to_owned(),
         name: "simulated".to_owned(),
-        prompt: None,
         policy: policy.clone(),
-        agents: agents.iter().map(agent).collect(),
-        allow_dirty: false,
-        sandbox: Sandbox { kind: None, says: String::new(), writable: Vec::new() },
-        tap: None,
-        wiggum: "wiggum".into(),
         // Of this world alone, where nobody takes it for work.
         registry: Some(directory.join(".wiggum").join("registry").join("loops.db")),
-        grace: Grace::default(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..Settings::new(directory, backlog_name, agents.iter().map(agent).collect())
     }
 }
 

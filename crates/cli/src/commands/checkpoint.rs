@@ -8,18 +8,17 @@ use wiggum_agents::AgentEvent;
 use wiggum_core::checkpoint::{Checkpoint, Group};
 use wiggum_core::decide::Waiting;
 use wiggum_core::event::{Envelope, Request};
-use wiggum_core::policy::Policy;
 use wiggum_core::state::Loop;
 use wiggum_engine::checkpoints::{self, Damage, Kept};
 use wiggum_engine::error::chain;
-use wiggum_engine::{Changes, Engine, Observer, Sandbox, Settings};
+use wiggum_engine::{Changes, Engine, Observer, Settings};
 use wiggum_store::LoopRecord;
-use wiggum_workspace::process::Grace;
 
 use crate::args::{CheckpointCommand, LoopArgs, RestoreArgs, WhichCheckpoint};
 use crate::commands::describe::{counted, one_line, short};
 use crate::commands::loops::Loops;
 use crate::commands::requests::{Settled, deliver, who};
+use crate::commands::run::own_path;
 use crate::commands::{print_json, refuse_inside_agent};
 use crate::failure::Failure;
 use crate::narrate::duration;
@@ -332,23 +331,10 @@ fn restore(args: &RestoreArgs) -> Result<ExitCode, Failure> {
 
 /// What it takes to work on the loop without any agent.
 fn settings(loops: &Loops, record: &LoopRecord) -> Result<Settings, Failure> {
-    let backlog_name = record.identity.backlog.clone();
     Ok(Settings {
-        workspace: loops.workspace.clone(),
-        backlog: loops.workspace.join(&backlog_name),
-        backlog_name,
         name: record.identity.name.clone(),
-        prompt: None,
-        policy: Policy::default(),
-        agents: Vec::new(),
-        allow_dirty: false,
-        sandbox: Sandbox { kind: None, says: String::new(), writable: Vec::new() },
-        tap: None,
-        registry: None,
-        wiggum: std::env::current_exe()
-            .map_err(|error| Failure::other(format!("cannot find this program's own path: {error}")))?,
-        grace: Grace::default(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        wiggum: own_path()?,
+        ..Settings::new(&loops.workspace, &record.identity.backlog, Vec::new())
     })
 }
 

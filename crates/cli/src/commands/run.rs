@@ -9,7 +9,7 @@ use wiggum_core::ids::LoopId;
 use wiggum_core::policy::Millis;
 use wiggum_engine::{Engine, Input, Observer, Outcome, Remote, Settings};
 use wiggum_workspace::git::Git;
-use wiggum_workspace::process::{self, CommandLine, Grace};
+use wiggum_workspace::process::{self, CommandLine};
 
 use crate::args::RunArgs;
 use crate::ask::Terminal;
@@ -152,23 +152,23 @@ pub(crate) fn settings(workspace: &Path, config: Config, interactive: bool) -> R
     for command in &policy.checks.verify {
         resolvable(workspace, command, "verify command")?;
     }
+    let name = name_inside(workspace, &backlog);
     Ok(Settings {
-        workspace: workspace.to_owned(),
-        backlog_name: name_inside(workspace, &backlog),
         backlog,
         name: config.name.clone(),
         prompt: prompt(workspace, &config)?,
         policy,
-        agents: team.agents,
         allow_dirty: config.allow_dirty,
         sandbox,
-        tap: None,
-        registry: None,
-        wiggum: std::env::current_exe()
-            .map_err(|error| Failure::other(format!("cannot find this program's own path: {error}")))?,
-        grace: Grace::default(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        wiggum: own_path()?,
+        ..Settings::new(workspace, &name, team.agents)
     })
+}
+
+/// This very program, for what it starts to call.
+pub(crate) fn own_path() -> Result<PathBuf, Failure> {
+    std::env::current_exe()
+        .map_err(|error| Failure::other(format!("cannot find this program's own path: {error}")))
 }
 
 /// A missing program is said before anything runs, not after three retries.

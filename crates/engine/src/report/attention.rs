@@ -28,7 +28,9 @@ pub(super) fn of(report: &Report) -> Vec<Attention> {
         let hint = format!("wiggum answer {} 1", question.id);
         note("question", question.task.as_deref(), question.summary.clone(), hint);
     }
-    for task in report.tasks.iter().filter(|task| task.state == "failed") {
+    let is_asked_about =
+        |id: &str| report.status.questions.iter().any(|question| question.task.as_deref() == Some(id));
+    for task in report.tasks.iter().filter(|task| task.state == "failed" && !is_asked_about(&task.id)) {
         note(
             "failed",
             Some(&task.id),

@@ -1,7 +1,7 @@
 //! A report to be read.
 
 use super::attention::flag_words;
-use super::{AttemptReport, Report, TaskReport, seconds_between, short, spoken};
+use super::{AttemptReport, Report, seconds_between, short, spoken};
 
 pub(super) fn render(report: &Report) -> String {
     let mut out = String::new();
@@ -30,8 +30,8 @@ fn heading(report: &Report, out: &mut String) {
         line!(out, "**Why it stopped:** {reason}: {}\n", plain(detail));
     }
     line!(out, "| | |\n|---|---|");
-    line!(out, "| backlog | {} |", cell(&status.backlog));
-    line!(out, "| agent | {} |", cell(&status.agent));
+    line!(out, "| backlog | {} |", plain(&status.backlog));
+    line!(out, "| agent | {} |", plain(&status.agent));
     line!(
         out,
         "| tasks | {} of {} done{}{}{} |",
@@ -73,8 +73,8 @@ fn tasks(report: &Report, out: &mut String) {
         };
         let commit = task.commit.as_deref().map(short).unwrap_or_default();
         let price = if task.cost > 0.0 { format!("${:.2}", task.cost) } else { String::new() };
-        let (id, title) = (cell(&task.id), cell(&task.title));
-        line!(out, "| {id} | {title} | {} | {} | {commit} | {price} |", cell(&state), task.attempts);
+        let (id, title) = (plain(&task.id), plain(&task.title));
+        line!(out, "| {id} | {title} | {} | {} | {commit} | {price} |", plain(&state), task.attempts);
     }
     line!(out);
 }
@@ -92,7 +92,7 @@ fn cost(report: &Report, out: &mut String) {
         line!(
             out,
             "| {} | {} | {} | {} | {} | {} |",
-            cell(name),
+            plain(name),
             usage.input_tokens,
             usage.output_tokens,
             usage.cache_read_tokens,
@@ -111,12 +111,12 @@ fn attempts(report: &Report, out: &mut String) {
     for task in report.tasks.iter().filter(|task| !task.history.is_empty()) {
         line!(out, "### {} {}\n", plain(&task.id), plain(&task.title));
         for attempt in &task.history {
-            one_attempt(task, attempt, out);
+            one_attempt(attempt, out);
         }
     }
 }
 
-fn one_attempt(_task: &TaskReport, attempt: &AttemptReport, out: &mut String) {
+fn one_attempt(attempt: &AttemptReport, out: &mut String) {
     let took = attempt.ended_at.map(|end| format!(", {}", spoken(seconds_between(attempt.started_at, end))));
     let agent =
         if attempt.agent.is_empty() { String::new() } else { format!(" by {}", plain(&attempt.agent)) };
@@ -163,12 +163,10 @@ fn some(count: usize, word: &str) -> String {
 
 /// Tokens nobody put a price on are not free.
 pub(super) fn money(usage: &wiggum_core::event::Usage) -> String {
-    let tokens =
-        usage.input_tokens + usage.output_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
-    match (usage.cost_usd > 0.0, tokens) {
-        (true, _) => format!("${:.2}", usage.cost_usd),
-        (false, 0) => "not reported".to_owned(),
-        (false, _) => format!("{tokens} tokens, unpriced"),
+    match usage.tokens() {
+        tokens if usage.is_unpriced() => format!("{tokens} tokens, unpriced"),
+        0 if usage.cost_usd == 0.0 => "not reported".to_owned(),
+        _ => format!("${:.2}", usage.cost_usd),
     }
 }
 
@@ -182,10 +180,6 @@ fn plain(text: &str) -> String {
         out.push(c);
     }
     out
-}
-
-fn cell(text: &str) -> String {
-    plain(text)
 }
 
 fn quoted(text: &str) -> String {

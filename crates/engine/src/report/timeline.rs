@@ -38,6 +38,9 @@ pub(super) fn moment(envelope: &Envelope) -> Option<Moment> {
         }
         Event::QuestionAnswered { id, by, .. } => (None, format!("{id} answered by {by}")),
         Event::Nudged { by, text, .. } => (None, format!("nudged by {by}: {text}")),
+        Event::HealthChanged { iteration, health, detail, .. } => {
+            (None, format!("iteration {iteration}: the agent is {}: {detail}", health.name()))
+        }
         Event::HandoffStarted { iteration, trigger, .. } => {
             (None, format!("iteration {iteration} hands over: {trigger}"))
         }
