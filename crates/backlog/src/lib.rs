@@ -212,9 +212,18 @@ impl Backlog {
         for (id, message) in &self.unsupported {
             report(id, message);
         }
-        for task in self.tasks.iter().filter(|task| task.work != Work::Agent) {
+        for task in &self.tasks {
+            match task.work {
+                Work::Agent | Work::File { .. } | Work::Notice { .. } | Work::McpCall { .. } => continue,
+                Work::Command { .. } | Work::Gate { .. } | Work::Flow { .. } => {}
+            }
             let name = task.work.name();
-            report(&task.id, &format!("work of kind `{name}` is not available yet; expected `agent`"));
+            report(
+                &task.id,
+                &format!(
+                    "work of kind `{name}` is not available yet; expected `agent`, `file`, `notice` or `mcp_call`"
+                ),
+            );
         }
         findings.into_problems(&self.file, &self.text).0
     }
