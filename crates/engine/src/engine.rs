@@ -640,7 +640,7 @@ impl<'a> Engine<'a> {
                 if let Some(agent) = &mut self.agent {
                     agent.heart.beat(now);
                 }
-                self.record(event);
+                self.record(*event);
             }
             requests::Translated::SkipRunning(task) => {
                 self.skip_after_stop = Some((task, by.to_owned()));
