@@ -114,6 +114,8 @@ pub enum Work {
     File {
         path: String,
         content: String,
+        #[serde(default, skip_serializing_if = "is_default")]
+        overwrite: bool,
     },
     Notice {
         message: String,
