@@ -390,7 +390,8 @@ impl<'a> Engine<'a> {
         self.start_run()?;
         self.recover(ended)?;
         self.read_backlog()?;
-        self.flush()
+        self.flush()?;
+        self.note_in_plan()
     }
 
     fn start_run(&mut self) -> Result<(), EngineError> {
@@ -494,6 +495,7 @@ impl<'a> Engine<'a> {
         }
         self.end_processes();
         self.flush()?;
+        self.note_in_plan()?;
         self.write_report();
         let ended = self.journal.state.run.ended.clone();
         Ok(ended.map(|(reason, detail)| Outcome::Ended { reason, detail }))

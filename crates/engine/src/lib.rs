@@ -67,6 +67,7 @@ mod journal;
 mod land;
 mod money;
 pub mod nudge;
+mod plan;
 mod recover;
 pub mod report;
 mod requests;
