@@ -42,7 +42,7 @@ use crate::state_dir::StateDir;
 use crate::status;
 use crate::tools::{CallOutcome, Ready, Tools};
 use crate::watched::{Watched, prompt_in_use};
-use crate::work::RunningCall;
+use crate::work::{self, RunningCall};
 
 /// What may wait in the channel before agents are slowed down.
 const INPUTS: usize = 64;
@@ -702,7 +702,9 @@ impl<'a> Engine<'a> {
             })
         });
         if let Some(event) = event {
+            let unticked = work::opened(&event);
             self.record(event);
+            self.note_unticked(&unticked);
         }
         self.backlog.take_in();
         Ok(())
