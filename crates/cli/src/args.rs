@@ -386,14 +386,14 @@ pub(crate) enum By {
     Loop,
 }
 
-impl By {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Task => "task",
-            Self::Agent => "agent",
-            Self::Model => "model",
-            Self::Day => "day",
-            Self::Loop => "loop",
+impl From<By> for wiggum_engine::desk::cost::By {
+    fn from(by: By) -> Self {
+        match by {
+            By::Task => Self::Task,
+            By::Agent => Self::Agent,
+            By::Model => Self::Model,
+            By::Day => Self::Day,
+            By::Loop => Self::Loop,
         }
     }
 }

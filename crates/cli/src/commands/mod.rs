@@ -2,11 +2,9 @@
 
 mod agents;
 mod backlog;
-mod calls;
 mod checkpoint;
 mod cost;
 mod demo;
-pub(crate) mod describe;
 mod dispatch;
 mod doctor;
 mod events;
@@ -28,7 +26,6 @@ mod simulate;
 mod status;
 mod task;
 mod tokens;
-mod watch;
 
 pub(crate) use run::resolvable;
 

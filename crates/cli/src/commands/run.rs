@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use wiggum_core::ids::LoopId;
 use wiggum_core::policy::Millis;
+use wiggum_engine::desk::backlog::name_inside;
 use wiggum_engine::{Engine, Input, Observer, Outcome, Remote, Settings};
 use wiggum_workspace::git::Git;
 use wiggum_workspace::process::{self, CommandLine};
@@ -197,12 +198,6 @@ fn prompt(workspace: &Path, config: &Config) -> Result<Option<PathBuf>, Failure>
 
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(path).map_err(|error| Failure::other(format!("{}: {error}", path.display())))
-}
-
-/// A path as people and git write it: relative to the workspace where it lies inside.
-pub(crate) fn name_inside(workspace: &Path, path: &Path) -> String {
-    let inside = path.strip_prefix(workspace).unwrap_or(path);
-    inside.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
 /// Where a command works: the repository's root, or the current directory outside of one.

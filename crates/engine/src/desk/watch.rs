@@ -13,8 +13,9 @@ use std::time::Duration;
 use notify::{Config, EventKind, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
 use rustix::event::{PollFd, PollFlags, poll};
 use wiggum_core::ids::LoopId;
-use wiggum_engine::state_dir::StateDir;
 use wiggum_store::Holder;
+
+use crate::state_dir::StateDir;
 
 /// Where the platform has no events, or no more of them to give.
 const FALLBACK_INTERVAL: Duration = Duration::from_millis(50);
@@ -22,15 +23,17 @@ const FALLBACK_INTERVAL: Duration = Duration::from_millis(50);
 /// How often the end of an engine is looked for where the system cannot tell us.
 const WITHOUT_PIDFD: Duration = Duration::from_secs(1);
 
-pub(crate) struct Watch {
+/// A watch over loops.
+pub struct Watch {
     sender: SyncSender<Happened>,
     receiver: Receiver<Happened>,
     _watcher: Option<Box<dyn Send>>,
     longest: Option<Duration>,
 }
 
+/// Why a wait ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Happened {
+pub enum Happened {
     /// Something may have changed: look.
     Changed,
     /// Nobody reads our output any more.
@@ -41,12 +44,12 @@ pub(crate) enum Happened {
 
 impl Watch {
     /// Watches a loop from now on.
-    pub(crate) fn new(dir: &StateDir, id: LoopId) -> Self {
+    pub fn new(dir: &StateDir, id: LoopId) -> Self {
         Self::over(&[dir.path().to_owned(), dir.loop_dir(id)])
     }
 
     /// Watches directories, the first of which must exist.
-    pub(crate) fn over(places: &[PathBuf]) -> Self {
+    pub fn over(places: &[PathBuf]) -> Self {
         // Both kinds of news must fit; more changes than one say nothing new.
         let (sender, receiver) = sync_channel(2);
         let tell = sender.clone();
@@ -57,7 +60,7 @@ impl Watch {
     }
 
     /// Also tells when this process ends; the caller finds out whether it did.
-    pub(crate) fn tell_end_of(&mut self, holder: &Holder) {
+    pub fn tell_end_of(&mut self, holder: &Holder) {
         let tell = self.sender.clone();
         if !on_exit(holder.pid, move || drop(tell.send(Happened::Changed))) {
             self.longest = Some(self.longest.map_or(WITHOUT_PIDFD, |longest| longest.min(WITHOUT_PIDFD)));
@@ -65,7 +68,7 @@ impl Watch {
     }
 
     /// Also tells when whoever reads our standard output went away.
-    pub(crate) fn tell_end_of_reader(&self) {
+    pub fn tell_end_of_reader(&self) {
         let tell = self.sender.clone();
         std::thread::spawn(move || {
             if wait_for(std::io::stdout().as_fd(), PollFlags::empty()) {
@@ -74,7 +77,8 @@ impl Watch {
         });
     }
 
-    pub(crate) fn wait(&self, limit: Option<Duration>) -> Happened {
+    /// Waits for the next of these, at most so long.
+    pub fn wait(&self, limit: Option<Duration>) -> Happened {
         let limits = limit.into_iter().chain(self.longest);
         match limits.min() {
             None => self.receiver.recv().unwrap_or(Happened::Changed),
