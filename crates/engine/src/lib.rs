@@ -70,6 +70,7 @@ mod money;
 pub mod nudge;
 mod recover;
 pub mod report;
+pub mod reports;
 mod requests;
 mod restore;
 mod sandbox;

@@ -36,7 +36,7 @@ fn follow(loops: &Loops, id: LoopId, printer: &mut Printer) -> Result<(), Failur
     watch.tell_end_of_reader();
     let engine = loops.lease(id)?;
     if let Some(holder) = engine.alive() {
-        watch.tell_end_of(holder);
+        watch.tell_end_of(holder.pid);
     }
     // What ended before we came is history: the engine that lives now is followed.
     let mut reader = printer.print_new(loops, id)?;

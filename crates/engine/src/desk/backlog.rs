@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::Serialize;
-use wiggum_backlog::{Backlog, EditError, NewTask, generate_task_id};
+use wiggum_backlog::generate_task_id;
+pub use wiggum_backlog::{Backlog, EditError, NewTask, Position};
 use wiggum_core::decide::why;
 use wiggum_core::event::Request;
 use wiggum_core::ids::TaskId;
