@@ -2,12 +2,16 @@
 
 mod checkpoint;
 mod dispatch;
+mod mcp;
+mod serve;
 mod simulate;
 
 use std::path::PathBuf;
 
 pub(crate) use checkpoint::{CheckpointCommand, RestoreArgs, WhichCheckpoint};
 pub(crate) use dispatch::{DispatchCommand, DispatchSend, DispatchStart};
+pub(crate) use mcp::McpCommand;
+pub(crate) use serve::{ServeArgs, Whom};
 pub(crate) use simulate::SimulateArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -125,6 +129,9 @@ pub(crate) enum Command {
     /// Agents in tmux panes: start them, give them tasks, look, stop
     #[command(subcommand)]
     Dispatch(DispatchCommand),
+    /// MCP: serve the loops of this repository to clients
+    #[command(subcommand)]
+    Mcp(McpCommand),
     /// Answer a hook of an agent: its question on standard input, the answer on standard output
     ///
     /// `wiggum install` connects these. A session is let go whenever anything is wrong on our side.
