@@ -396,6 +396,15 @@ impl Observer for Narrator {
                 }
                 self.flags(flags);
             }
+            Event::CallStarted { .. } | Event::AgentReported { .. } => {
+                self.line(&self.style.dim(&format!("  ⚙ {}", harmless(&describe(&envelope.event)))));
+            }
+            Event::WorkEnded { error: None, .. } => {
+                self.line(&format!("  · {}", harmless(&describe(&envelope.event))));
+            }
+            Event::WorkEnded { .. } => {
+                self.line(&self.style.yellow(&format!("  ! {}", harmless(&describe(&envelope.event)))));
+            }
             Event::TreeTaken { flags, .. } | Event::WorkInspected { flags, .. } => self.flags(flags),
             Event::TreeAltered { .. } => {
                 self.line(&self.style.yellow("  ! a git hook changed the files: checking again"));

@@ -76,10 +76,12 @@ mod restore;
 mod sandbox;
 pub mod state_dir;
 pub mod status;
+pub mod tools;
 mod tree;
 pub mod wake;
 mod watched;
 pub mod words;
+mod work;
 
 pub use agent::Agent;
 pub use engine::{Engine, Input, Observer, Outcome, Remote, Settings, Tap, read_state};

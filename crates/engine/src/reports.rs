@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use wiggum_core::event::{Event, Request};
 use wiggum_core::ids::{Attempt, Iteration};
+use wiggum_core::redact::Secrets;
 use wiggum_core::state::Stage;
 
 use crate::clock::Clock;
@@ -112,7 +113,7 @@ impl Reports {
 }
 
 /// Reads what anybody may have put there: a plain file of bounded size, and no link to another.
-fn read(path: &Path) -> Result<Report, String> {
+fn read(path: &Path, secrets: &Secrets) -> Result<Report, String> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| error.to_string())?;
     let file = File::from(file);
@@ -125,7 +126,8 @@ fn read(path: &Path) -> Result<Report, String> {
     if text.len() > MAX_REPORT {
         return Err(format!("it is longer than {MAX_REPORT} bytes"));
     }
-    serde_json::from_slice(&text).map_err(|error| error.to_string())
+    // No copy of a secret can be forgotten that was never read.
+    serde_json::from_str(&secrets.hide(&String::from_utf8_lossy(&text))).map_err(|error| error.to_string())
 }
 
 impl Engine<'_> {
@@ -162,7 +164,7 @@ impl Engine<'_> {
             return Ok(());
         }
         agent.heart.beat(now);
-        let refused = match read(path) {
+        let refused = match read(path, &self.secrets) {
             Ok(report) if !at_work || (report.iteration, report.attempt) != current => format!(
                 "a report of iteration {}, attempt {} came too late and was refused",
                 report.iteration, report.attempt
@@ -179,7 +181,7 @@ impl Engine<'_> {
 /// What an agent may ask of its own loop.
 fn may_ask(request: &Request) -> bool {
     match request {
-        Request::Handoff | Request::Checkpoint => true,
+        Request::Report { .. } | Request::Handoff | Request::Checkpoint => true,
         Request::Pause
         | Request::Resume
         | Request::Stop
@@ -199,6 +201,20 @@ mod tests {
         Report { iteration: 3, attempt: 2, request: Request::Checkpoint }
     }
 
+    fn nothing_secret() -> Secrets {
+        Secrets::among([])
+    }
+
+    #[test]
+    fn a_secret_in_a_report_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let said = |text: &str| Report { request: Request::Nudge { text: text.to_owned() }, ..report() };
+        let path = put(dir.path(), &said("the key is s3cr3t-s3cr3t")).unwrap();
+        let secrets = Secrets::among([("API_KEY".to_owned(), "s3cr3t-s3cr3t".to_owned())]);
+        let read = format!("{:?}", read(&path, &secrets).unwrap());
+        assert!(read.contains("the key is") && !read.contains("s3cr3t"), "{read}");
+    }
+
     #[test]
     fn a_report_is_read_as_it_was_put_and_in_order() {
         let dir = tempfile::tempdir().unwrap();
@@ -206,7 +222,7 @@ mod tests {
         let second = put(dir.path(), &Report { attempt: 4, ..report() }).unwrap();
         let reports = Reports::open(dir.path().to_owned(), None);
         assert_eq!(reports.lying(), [first.clone(), second]);
-        assert_eq!(read(&first), Ok(report()));
+        assert_eq!(read(&first, &nothing_secret()), Ok(report()));
     }
 
     #[test]
@@ -220,7 +236,7 @@ mod tests {
         fs::write(path("d.json"), b"{\"iteration\": 1}").unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, path("e.json"), Mode::RWXU).unwrap();
         for name in ["a", "b", "c", "d", "e"] {
-            assert!(read(&path(&format!("{name}.json"))).is_err(), "{name}");
+            assert!(read(&path(&format!("{name}.json")), &nothing_secret()).is_err(), "{name}");
         }
     }
 

@@ -2,7 +2,7 @@
 //! each, answers, flags, spans of time, money.
 
 use jiff::Timestamp;
-use wiggum_core::event::{Answer, Event, Evidence, Flag, FlagKind, Usage, Verdict};
+use wiggum_core::event::{Answer, Event, Evidence, Flag, FlagKind, Report, Usage, Verdict};
 use wiggum_core::health::is_call;
 use wiggum_core::policy::Millis;
 use wiggum_core::state::verdict_name;
@@ -52,6 +52,22 @@ fn words(event: &Event) -> String {
             }
             text + &flagged(flags)
         }
+        Event::CallStarted { server, tool, params, .. } => {
+            format!("calls {tool} of {server}: {}", params.excerpt)
+        }
+        Event::WorkEnded { error: Some(error), uncertain: false, .. } => format!("failed: {}", error.message),
+        Event::WorkEnded { error, uncertain: true, .. } => {
+            let why = error.as_ref().map_or("", |error| error.message.as_str());
+            format!("nobody knows whether it happened: {why}")
+        }
+        Event::WorkEnded { result, duration: took, .. } => {
+            format!("carried out in {}: {}", duration(*took), result.excerpt)
+        }
+        Event::AgentReported { report, .. } => match report {
+            Report::Done { text } => format!("the agent claims done: {text}"),
+            Report::Question { question } => format!("the agent asks: {}", question.summary),
+            Report::Progress { text } => format!("the agent reports: {text}"),
+        },
         Event::TreeTaken { flags, .. } => format!("work taken for checking{}", flagged(flags)),
         Event::TreeAltered { .. } => "a git hook changed the work: checked again".to_owned(),
         Event::EvidenceGathered { evidence, .. } => evidence_words(evidence),
@@ -201,6 +217,7 @@ pub fn answer_words(answer: &Answer) -> String {
         Answer::Skip => "skip".to_owned(),
         Answer::Retry => "retry".to_owned(),
         Answer::Abort => "abort".to_owned(),
+        Answer::Done => "done".to_owned(),
     }
 }
 

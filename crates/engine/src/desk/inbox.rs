@@ -166,6 +166,7 @@ fn understand(text: &str, id: QuestionId, options: usize) -> Result<Answer, Desk
         "skip" => return Ok(Answer::Skip),
         "retry" => return Ok(Answer::Retry),
         "abort" => return Ok(Answer::Abort),
+        "done" => return Ok(Answer::Done),
         _ => {}
     }
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -195,6 +195,7 @@ fn as_answer(event: &Event, posted: &Posted<'_>) -> Option<Outcome> {
     let Posted { request, by: asker, .. } = *posted;
     let subject = match request {
         Request::Pause | Request::Resume | Request::Stop | Request::Checkpoint => None,
+        Request::Report { .. } => Some("report".to_owned()),
         Request::Handoff => Some("handoff".to_owned()),
         Request::Nudge { .. } => Some("nudge".to_owned()),
         Request::Skip { task } | Request::Retry { task } | Request::SetStatus { task, .. } => {
@@ -211,6 +212,9 @@ fn as_answer(event: &Event, posted: &Posted<'_>) -> Option<Outcome> {
         Request::Stop => matches!(event, Event::StopRequested { .. }),
         Request::Checkpoint => matches!(event, Event::Checkpointed { by, .. } if by == asker),
         Request::Handoff => matches!(event, Event::HandoffStarted { .. }),
+        Request::Report { report, .. } => {
+            matches!(event, Event::AgentReported { report: of, .. } if of == report)
+        }
         Request::Skip { task } => {
             // It may end by itself before its agent could be stopped.
             matches!(event, Event::TaskSkipped { task: of, .. } | Event::TaskCompleted { task: of, .. } if of == task)
