@@ -193,6 +193,9 @@ pub(crate) struct RunArgs {
     /// Keep the agent's own session from one iteration to the next
     #[arg(long = "continue")]
     pub(crate) continue_sessions: bool,
+    /// Hand the agent wiggum's own MCP server, to claim, ask and report by calling tools
+    #[arg(long)]
+    pub(crate) agent_mcp: bool,
     /// What keeps the agent from writing elsewhere: auto, landlock, bwrap or none [default: auto]
     #[arg(long, value_name = "KIND")]
     pub(crate) sandbox: Option<String>,

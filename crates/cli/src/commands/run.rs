@@ -109,6 +109,7 @@ fn flags(args: &RunArgs) -> Result<Flags, Failure> {
         fallback: args.fallback.clone(),
         max_wait: duration("--max-wait", args.max_wait.as_deref())?,
         continue_sessions: args.continue_sessions.then_some(true),
+        agent_mcp: args.agent_mcp.then_some(true),
         sandbox: args.sandbox.clone(),
         scenario: args.scenario.clone(),
         max_iterations: args.max_iterations,
@@ -160,6 +161,7 @@ pub(crate) fn settings(workspace: &Path, config: Config, interactive: bool) -> R
         prompt: prompt(workspace, &config)?,
         policy,
         allow_dirty: config.allow_dirty,
+        agent_mcp: config.agent.mcp,
         sandbox,
         wiggum: own_path()?,
         ..Settings::new(workspace, &name, team.agents)
