@@ -10,6 +10,7 @@ use wiggum_core::decide::decide;
 use wiggum_core::state::{Loop, OpenIteration, Stage};
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Status {
     pub loop_id: String,
     pub name: String,
@@ -58,6 +59,7 @@ pub struct Status {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
     pub total: usize,
     pub done: usize,
@@ -71,6 +73,7 @@ pub struct Counts {
 
 /// A limit on money, as far as this loop knows of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BudgetStatus {
     /// task, loop, project or organisation.
     pub scope: String,
@@ -81,6 +84,7 @@ pub struct BudgetStatus {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Current {
     pub iteration: u32,
     pub task: String,
@@ -91,6 +95,7 @@ pub struct Current {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HealthStatus {
     /// healthy, degraded, stuck, failing or terminated.
     pub health: String,
@@ -102,6 +107,7 @@ pub struct HealthStatus {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BreakerStatus {
     /// closed, open or half_open.
     pub state: String,
@@ -114,6 +120,7 @@ pub struct BreakerStatus {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuestionStatus {
     pub id: String,
     pub task: Option<String>,
@@ -126,6 +133,7 @@ pub struct QuestionStatus {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IterationStatus {
     pub iteration: u32,
     pub task: String,

@@ -83,8 +83,19 @@ impl Store {
     /// At most so many of the events after the given one.
     pub fn page(&self, loop_id: LoopId, after: Seq, most: u32) -> Result<Vec<Envelope>, StoreError> {
         let mut envelopes = Vec::new();
-        self.visit(loop_id, after, i64::from(most), |envelope| envelope.map(|one| envelopes.push(one)))?;
+        self.for_some(loop_id, after, most, |envelope| envelopes.push(envelope))?;
         Ok(envelopes)
+    }
+
+    /// As [`Store::for_each`], for at most so many.
+    pub fn for_some(
+        &self,
+        loop_id: LoopId,
+        after: Seq,
+        most: u32,
+        mut visit: impl FnMut(Envelope),
+    ) -> Result<(), StoreError> {
+        self.visit(loop_id, after, i64::from(most), |envelope| envelope.map(&mut visit))
     }
 
     /// The last event's number; 0 for an empty journal.

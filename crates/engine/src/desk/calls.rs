@@ -33,20 +33,23 @@ pub fn read(journal: &[Envelope], mut watch: impl FnMut(&Envelope, &Loop)) -> (V
     let mut state = Loop::default();
     let mut calls = Vec::new();
     for envelope in journal {
-        match &envelope.event {
-            Event::AgentEnded { usage, facts, .. } => {
-                calls.extend(call(&state, *usage, facts, envelope.at));
-            }
-            Event::Charged { usage, model, .. } => {
-                let facts = AgentFacts { model: model.clone(), ..AgentFacts::default() };
-                calls.extend(call(&state, Some(*usage), &facts, envelope.at));
-            }
-            _ => {}
-        }
+        calls.extend(told_by(envelope, &state));
         state.apply(envelope);
         watch(envelope, &state);
     }
     (calls, state)
+}
+
+/// The call that an event tells of, with the loop as it was before it.
+pub fn told_by(envelope: &Envelope, before: &Loop) -> Option<Call> {
+    match &envelope.event {
+        Event::AgentEnded { usage, facts, .. } => call(before, *usage, facts, envelope.at),
+        Event::Charged { usage, model, .. } => {
+            let facts = AgentFacts { model: model.clone(), ..AgentFacts::default() };
+            call(before, Some(*usage), &facts, envelope.at)
+        }
+        _ => None,
+    }
 }
 
 fn call(state: &Loop, usage: Option<Usage>, facts: &AgentFacts, ended_at: Timestamp) -> Option<Call> {
@@ -68,6 +71,7 @@ fn call(state: &Loop, usage: Option<Usage>, facts: &AgentFacts, ended_at: Timest
 
 /// What several calls used together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spent {
     pub calls: usize,
     pub input_tokens: u64,

@@ -38,6 +38,7 @@ impl By {
 
 /// The cost of a loop. As JSON, fields may be added and none changes its meaning.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
     #[serde(rename = "loop")]
     pub name: String,
@@ -57,6 +58,7 @@ pub struct Report {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
     pub key: String,
     #[serde(flatten)]
@@ -64,6 +66,7 @@ pub struct Row {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ForecastShown {
     /// Dollars still to come: `low` to `high` in four cases of five. Null where tokens have no price.
     pub remaining_usd: Option<IntervalShown>,
@@ -77,6 +80,7 @@ pub struct ForecastShown {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IntervalShown {
     pub low: f64,
     pub expected: f64,
@@ -84,12 +88,14 @@ pub struct IntervalShown {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Moment {
     pub at: jiff::Timestamp,
     pub cost_usd: f64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Left {
     pub at: jiff::Timestamp,
     pub tasks: usize,
@@ -103,22 +109,27 @@ pub fn report(loops: &Loops, which: Option<&str>, by: By) -> Result<Report, Desk
     let record = loops.select(which)?;
     let journal = loops.store.read(record.id, 0)?;
     let (calls, state, burn_down) = read(&journal);
+    Ok(of(&state, &calls, burn_down, by))
+}
+
+/// The cost of a loop of which these calls and this burn-down are known.
+pub fn of(state: &Loop, calls: &[Call], burn_down: Vec<Left>, by: By) -> Report {
     let mut rows: BTreeMap<String, Spent> = BTreeMap::new();
-    for call in &calls {
+    for call in calls {
         *rows.entry(key(call, by)).or_default() += call;
     }
     let rows = rows.into_iter().map(|(key, spent)| Row { key, spent }).collect();
-    Ok(Report {
-        name: record.identity.name.clone(),
+    Report {
+        name: state.name.clone(),
         by: by.name(),
         total: calls.iter().collect(),
         rows,
-        budgets: status::budgets(&state),
-        forecast: forecast::forecast(&state).as_ref().map(shown_forecast),
+        budgets: status::budgets(state),
+        forecast: forecast::forecast(state).as_ref().map(shown_forecast),
         first_forecast: state.history.first.as_ref().map(shown_forecast),
-        over_time: over_time(&calls),
+        over_time: over_time(calls),
         burn_down,
-    })
+    }
 }
 
 /// The loops of this repository beside each other; what is foreseen of one says nothing of all.
@@ -148,13 +159,17 @@ fn of_all_loops(loops: &Loops) -> Result<Report, DeskError> {
 fn read(journal: &[Envelope]) -> (Vec<Call>, Loop, Vec<Left>) {
     let mut burn_down: Vec<Left> = Vec::new();
     let (calls, state) = calls::read(journal, |envelope, state| {
-        let counts = state.tasks.counts();
-        let tasks = counts.total - counts.done - counts.skipped;
-        if burn_down.last().map_or(tasks > 0, |last| last.tasks != tasks) {
-            burn_down.push(Left { at: envelope.at, tasks });
-        }
+        burn_down.extend(left(envelope, state, burn_down.last()));
     });
     (calls, state, burn_down)
+}
+
+/// How many tasks are left after an event, if that is another number than before.
+pub(crate) fn left(envelope: &Envelope, after: &Loop, last: Option<&Left>) -> Option<Left> {
+    let counts = after.tasks.counts();
+    let tasks = counts.total - counts.done - counts.skipped;
+    let differs = last.map_or(tasks > 0, |last| last.tasks != tasks);
+    differs.then_some(Left { at: envelope.at, tasks })
 }
 
 fn key(call: &Call, by: By) -> String {

@@ -10,6 +10,7 @@ use crate::status::{BreakerStatus, HealthStatus, Status};
 
 /// How one loop is.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoopHealth {
     pub loop_id: String,
     pub name: String,

@@ -13,6 +13,7 @@ use crate::words::answer_words;
 
 /// A question as it lies in the inbox.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Letter {
     pub loop_id: String,
     pub loop_name: String,

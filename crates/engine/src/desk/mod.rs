@@ -19,14 +19,17 @@
 //! # Ok::<(), wiggum_engine::desk::DeskError>(())
 //! ```
 
+pub mod attempts;
 pub mod backlog;
 pub mod calls;
+pub mod chronicle;
 pub mod cost;
 mod error;
 pub mod health;
 pub mod inbox;
 pub mod post;
 pub mod tokens;
+pub mod transcripts;
 pub mod watch;
 
 use std::path::{Path, PathBuf};
