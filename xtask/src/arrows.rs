@@ -30,7 +30,10 @@ const ARROWS: [(&str, &[&str]); 12] = [
         ],
     ),
     // A surface: whatever it does to a loop, the engine's desk does for it.
-    ("wiggum-mcp", &["wiggum-core", "wiggum-engine", "wiggum-store"]),
+    ("wiggum-mcp", &["wiggum-core", "wiggum-door", "wiggum-engine", "wiggum-store"]),
+    ("wiggum-web", &["wiggum-core", "wiggum-door", "wiggum-engine", "wiggum-store"]),
+    // Who may come in over HTTP; what is served, the others know.
+    ("wiggum-door", &[]),
     (
         "wiggum-cli",
         &[
@@ -38,10 +41,12 @@ const ARROWS: [(&str, &[&str]); 12] = [
             "wiggum-api-agent",
             "wiggum-backlog",
             "wiggum-core",
+            "wiggum-door",
             "wiggum-engine",
             "wiggum-mcp",
             "wiggum-sim",
             "wiggum-store",
+            "wiggum-web",
             "wiggum-workspace",
         ],
     ),

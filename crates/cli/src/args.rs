@@ -3,6 +3,7 @@
 mod checkpoint;
 mod dispatch;
 mod mcp;
+mod page;
 mod serve;
 mod simulate;
 
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 pub(crate) use checkpoint::{CheckpointCommand, RestoreArgs, WhichCheckpoint};
 pub(crate) use dispatch::{DispatchCommand, DispatchSend, DispatchStart};
 pub(crate) use mcp::McpCommand;
+pub(crate) use page::PageArgs;
 pub(crate) use serve::{ServeArgs, Whom};
 pub(crate) use simulate::SimulateArgs;
 
@@ -129,6 +131,11 @@ pub(crate) enum Command {
     /// Agents in tmux panes: start them, give them tasks, look, stop
     #[command(subcommand)]
     Dispatch(DispatchCommand),
+    /// A page in your browser: watch loops, answer what they ask, go back in time
+    ///
+    /// Only this machine can reach it, and only with the token in the link it prints.
+    #[command(after_help = page::EXAMPLES)]
+    Serve(Box<PageArgs>),
     /// MCP: serve the loops of this repository to clients
     #[command(subcommand)]
     Mcp(McpCommand),
@@ -196,6 +203,9 @@ pub(crate) struct RunArgs {
     /// Hand the agent wiggum's own MCP server, to claim, ask and report by calling tools
     #[arg(long)]
     pub(crate) agent_mcp: bool,
+    /// Serve the live page of this loop while it runs, and print the link to it
+    #[arg(long)]
+    pub(crate) web: bool,
     /// What keeps the agent from writing elsewhere: auto, landlock, bwrap or none [default: auto]
     #[arg(long, value_name = "KIND")]
     pub(crate) sandbox: Option<String>,
@@ -412,7 +422,7 @@ impl From<By> for wiggum_engine::desk::cost::By {
 pub(crate) struct ReportArgs {
     #[command(flatten)]
     pub(crate) of: LoopArgs,
-    /// Write it as one page that needs nothing else, to look at or to send
+    /// Write the page of `wiggum serve` with this loop in it, as one file to look at or to send
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub(crate) html: Option<PathBuf>,
     /// Write it as Markdown, instead of printing that

@@ -12,6 +12,7 @@ mod dispatch;
 mod failure;
 mod init;
 mod install;
+mod listen;
 mod narrate;
 mod plot;
 mod record;

@@ -8,42 +8,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, combinators::BoxBody};
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use wiggum_door::{Access, Bounds, OWN_NAMES, Reach};
 
 use crate::MAX_MESSAGE;
 use crate::office::Office;
-use crate::server::{Reach, Server};
+use crate::server::Server;
 
 /// The one path that is served.
 pub const PATH: &str = "/mcp";
 
-/// Connections at a time; a client has a few.
-const MAX_CONNECTIONS: usize = 64;
-
-/// A client that takes longer to say what it wants is none.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Where and for whom to serve.
-#[derive(Clone, Debug)]
-pub struct Access {
-    pub address: SocketAddr,
-    /// Whoever has it may do everything a person may.
-    pub token: String,
-    /// Whoever has it may look.
-    pub read_only_token: Option<String>,
-    /// Names by which clients may call this server, beside those of this machine itself.
-    pub hosts: Vec<String>,
-}
+/// A client has a few connections, and says soon what it wants.
+const BOUNDS: Bounds = Bounds { connections: 64, headers: Duration::from_secs(10) };
 
 type Body = BoxBody<Bytes, Infallible>;
 type Service = StreamableHttpService<Server, LocalSessionManager>;
@@ -62,30 +45,17 @@ pub fn serve(office: Office, access: Access, ready: impl FnOnce(SocketAddr)) -> 
         let address = listener.local_addr()?;
         let door = Arc::new(Door::new(Arc::new(office), access));
         ready(address);
-        let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        loop {
-            // Who comes when all places are taken waits outside.
-            let Ok(place) = Arc::clone(&room).acquire_owned().await else { return Ok(()) };
-            let Ok((stream, _)) = listener.accept().await else { continue };
+        wiggum_door::serve(listener, BOUNDS, move |request| {
             let door = Arc::clone(&door);
-            tokio::spawn(async move {
-                let service = service_fn(move |request| {
-                    let door = Arc::clone(&door);
-                    async move { Ok::<_, Infallible>(door.answer(request).await) }
-                });
-                let mut connection = hyper::server::conn::http1::Builder::new();
-                connection.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
-                drop(connection.serve_connection(TokioIo::new(stream), service).await);
-                drop(place);
-            });
-        }
+            async move { door.answer(request).await }
+        })
+        .await
     })
 }
 
 impl Door {
     fn new(office: Arc<Office>, access: Access) -> Self {
-        let hosts =
-            ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into_iter().chain(access.hosts.clone());
+        let hosts = OWN_NAMES.map(str::to_owned).into_iter().chain(access.hosts.clone());
         let config = StreamableHttpServerConfig::default()
             .with_allowed_hosts(hosts)
             // Pages in a browser have no business here: whatever has an origin is refused.
@@ -105,30 +75,12 @@ impl Door {
             return plain(StatusCode::NOT_FOUND, format!("the server is at {PATH}"));
         }
         // A session belongs to the service that made it, and so to one kind of token.
-        match self.reach(request.headers()) {
+        match self.access.reach(request.headers()) {
             Some(Reach::Full) => self.full.handle(request).await,
             Some(Reach::ReadOnly) => self.read_only.handle(request).await,
             None => unauthorized(),
         }
     }
-
-    fn reach(&self, headers: &HeaderMap) -> Option<Reach> {
-        let said = headers.get(AUTHORIZATION)?.to_str().ok()?;
-        let (scheme, token) = said.split_once(' ')?;
-        if !scheme.eq_ignore_ascii_case("bearer") {
-            return None;
-        }
-        let is = |expected: &str| same(token.trim().as_bytes(), expected.as_bytes());
-        if is(&self.access.token) {
-            return Some(Reach::Full);
-        }
-        self.access.read_only_token.as_deref().is_some_and(is).then_some(Reach::ReadOnly)
-    }
-}
-
-/// Takes the same time wherever the difference is.
-fn same(one: &[u8], other: &[u8]) -> bool {
-    one.len() == other.len() && one.iter().zip(other).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
 
 fn unauthorized() -> Response<Body> {
@@ -148,17 +100,4 @@ fn plain(status: StatusCode, text: String) -> Response<Body> {
     let kind = http::HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, kind);
     response
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tokens_are_the_same_or_not() {
-        assert!(same(b"secret", b"secret"));
-        for other in [&b"secreT"[..], b"secre", b"secrets", b""] {
-            assert!(!same(other, b"secret"));
-        }
-    }
 }

@@ -22,7 +22,8 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 
 pub use office::{Assignment, Audience, Launched, Office, Program, RunOptions};
 pub use refusal::Refusal;
-pub use server::{Reach, Server};
+pub use server::Server;
+pub use wiggum_door::Reach;
 
 /// The longest message that is read. Tasks and answers are texts that people or agents wrote.
 pub const MAX_MESSAGE: usize = 1024 * 1024;

@@ -12,19 +12,12 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData as McpError, ServerHandler};
 use serde_json::Value;
+use wiggum_door::Reach;
 
 use crate::office::{Audience, Office};
 use crate::refusal::Refusal;
 use crate::tools::{self, Entry};
 use crate::{prompts, resources};
-
-/// How far a client may go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
-    Full,
-    /// It may look, and change nothing.
-    ReadOnly,
-}
 
 /// Our server, for one client after the other or for many at once.
 #[derive(Clone)]

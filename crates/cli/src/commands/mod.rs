@@ -20,6 +20,7 @@ mod replay;
 mod report;
 mod requests;
 mod run;
+mod serve;
 mod session;
 mod setup;
 mod show;
@@ -77,6 +78,7 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Uninstall(args) => install::uninstall(&args),
         Command::Session(command) => session::session(&command),
         Command::Dispatch(command) => dispatch::dispatch(&command),
+        Command::Serve(args) => serve::serve(&args),
         Command::Mcp(command) => mcp::mcp(&command),
         Command::Hook { event } => Ok(crate::session::hook::run(&event)),
         Command::Completions { shell } => Ok(reference::completions(shell)),

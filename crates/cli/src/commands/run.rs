@@ -14,7 +14,7 @@ use wiggum_workspace::process::{self, CommandLine};
 
 use crate::args::RunArgs;
 use crate::ask::Terminal;
-use crate::commands::{find_backlog, surroundings};
+use crate::commands::{find_backlog, serve, surroundings};
 use crate::config::value::{Amount, parse_duration};
 use crate::config::{self, Config, ConfigSource, Flags};
 use crate::detect;
@@ -24,6 +24,7 @@ use crate::record::{Recorded, Recording};
 use crate::sandbox::sandbox;
 use crate::started;
 use crate::team::team;
+use crate::term;
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let here = surroundings()?;
@@ -32,6 +33,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         !config.headless && !args.json && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let mut settings = settings(&here.workspace, config, interactive)?;
     settings.registry = here.registry();
+    if args.web {
+        let link = serve::beside(&here.workspace)?;
+        // Data goes to standard output; a link is for a person.
+        term::note(&format!("the page is at {link}\n"));
+    }
     let recording = args.record.as_deref().map(|path| Recording::begin(path, &settings)).transpose()?;
     let outcome = if args.json {
         drive(settings, &mut JsonLines::default(), None, recording)?

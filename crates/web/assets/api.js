@@ -1,0 +1,124 @@
+// The server, or the data inside of a file that somebody sent: both answer the same questions.
+
+const ROOT = "/api/v1";
+const inside = document.getElementById("data");
+export const frozen = inside ? JSON.parse(inside.textContent) : null;
+
+export class Refused extends Error {
+  constructor(status, told) {
+    super(told.error || `the server said ${status}`);
+    this.status = status;
+    this.hint = told.hint || "";
+  }
+}
+
+async function call(method, path, query, body) {
+  const pairs = Object.entries(query || {}).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  const search = pairs.length ? `?${new URLSearchParams(pairs)}` : "";
+  const answer = await fetch(`${ROOT}${path}${search}`, {
+    method,
+    headers: body ? { "content-type": "application/json" } : {},
+    body: body ? JSON.stringify(body) : undefined,
+    credentials: "same-origin",
+  });
+  const told = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Refused(answer.status, told);
+  return told;
+}
+
+export function get(path, query) {
+  return frozen ? fromFile(path, query || {}) : call("GET", path, query);
+}
+
+export function post(path, body) {
+  return call("POST", path, null, body || {});
+}
+
+export function patch(path, body) {
+  return call("PATCH", path, null, body);
+}
+
+export function loopPath(id, ...parts) {
+  return ["", "loops", id, ...parts].map((part) => encodeURIComponent(part)).join("/").replace(/^%2F/, "/");
+}
+
+export function streamUrl(id, after) {
+  return `${ROOT}${loopPath(id, "events", "stream")}${after === null ? "" : `?after=${after}`}`;
+}
+
+function cut(list, query, most) {
+  const from = Number(query.from || 0);
+  return list.slice(from, from + Number(query.limit || most));
+}
+
+function frameAt(at) {
+  const frames = frozen.frames;
+  if (!at) return frames[frames.length - 1];
+  let found = frames[0];
+  for (const frame of frames) if (frame.seq <= Number(at)) found = frame;
+  return found;
+}
+
+const SHADES = { d: "done", u: "unverified", r: "running", p: "parked", f: "failed", s: "skipped", o: "open" };
+
+function tasksAt(at) {
+  const { states } = frameAt(at);
+  const rows = [];
+  frozen.tasks.forEach((task, number) => {
+    const state = SHADES[states[number]];
+    if (state) rows.push(at ? { ...task, state, why: state } : { ...task, state });
+  });
+  return rows;
+}
+
+// The paths of the API, answered from what the file has.
+async function fromFile(path, query) {
+  const parts = path.split("/").slice(1).map(decodeURIComponent);
+  const [, , what, which, more] = parts;
+  const missing = () => { throw new Refused(404, { error: "this file does not have it" }); };
+  if (parts[0] === "session") return { version: frozen.version, read_only: true };
+  if (parts[0] === "inbox") return { questions: [] };
+  if (parts.length === 1) return { repository: "", loops: [frozen.summary] };
+  switch (what) {
+    case undefined: return frameAt(query.at).status;
+    case "tasks": {
+      if (which) {
+        const task = tasksAt(query.at).find(({ id }) => id === which) || missing();
+        return { ...task, ...frozen.specs[which], iterations: frozen.iterations.filter((span) => span.task === which) };
+      }
+      const search = (query.search || "").toLowerCase();
+      const rows = tasksAt(query.at).filter((row) => (!query.state || row.state === query.state) &&
+        (!search || row.id.toLowerCase().includes(search) || row.title.toLowerCase().includes(search)));
+      return { total: rows.length, tasks: cut(rows, query, 1000) };
+    }
+    case "graph": {
+      const places = new Map(frozen.tasks.map(({ id }, number) => [id, number]));
+      const rows = tasksAt(query.at);
+      const at = new Map(rows.map(({ id }, number) => [places.get(id), number]));
+      return { nodes: rows.map((row) => ({ ...row,
+        after: (frozen.tasks[places.get(row.id)].after || []).map((number) => at.get(number)).filter((n) => n !== undefined) })) };
+    }
+    case "iterations": {
+      if (!which) return { total: frozen.iterations.length, iterations: cut(frozen.iterations, query, 5000) };
+      const kept = frozen.attempts[which] || missing();
+      if (!more) return kept.attempt;
+      if (more === "diff") return kept.diff ? { ...kept.diff, total: kept.diff.lines.length } : missing();
+      const entries = kept.transcript || [];
+      const from = query.from === undefined ? 0 : Number(query.from);
+      return { iteration: Number(which), running: false, total: entries.length, from, entries: entries.slice(from) };
+    }
+    case "events": {
+      if (which) return frozen.events.find(({ seq }) => seq === Number(which)) || missing();
+      const limit = Number(query.limit || 200);
+      const all = frozen.events;
+      if (query.after !== undefined) return { last_seq: frozen.last_seq, events: all.filter(({ seq }) => seq > query.after).slice(0, limit) };
+      const before = all.filter(({ seq }) => seq < (query.before || Infinity));
+      return { last_seq: frozen.last_seq, events: before.slice(-limit) };
+    }
+    case "cost": return frozen.cost[query.by || "task"];
+    case "checkpoints": return { total: frozen.checkpoints.length, checkpoints: cut(frozen.checkpoints, query, 1000) };
+    case "health": return frozen.health;
+    case "inbox": return { questions: [] };
+    default: return missing();
+  }
+}

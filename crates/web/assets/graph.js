@@ -1,0 +1,206 @@
+// The tasks and what they wait on: in layers from left to right, to zoom into and to move about in.
+
+import { get, loopPath } from "./api.js";
+import { h, show, svg } from "./dom.js";
+import { STATES, count } from "./text.js";
+
+const WIDE = 190;
+const HIGH = 46;
+const GAP_X = 70;
+const GAP_Y = 14;
+// Below this nothing could be read: tasks are drawn as one shape for each colour.
+const READABLE = 0.45;
+// A layer of thousands is folded into columns.
+const TALL = 40;
+
+// Places by the longest way to a task; what waits on each other in a circle stays where it was found.
+export function layout(nodes) {
+  const layer = new Array(nodes.length).fill(0);
+  const waits = nodes.map((node) => (node.after || []).length);
+  const next = nodes.map(() => []);
+  nodes.forEach((node, at) => (node.after || []).forEach((from) => next[from].push(at)));
+  const todo = [];
+  waits.forEach((n, at) => { if (!n) todo.push(at); });
+  for (let i = 0; i < todo.length; i += 1) {
+    for (const at of next[todo[i]]) {
+      layer[at] = Math.max(layer[at], layer[todo[i]] + 1);
+      waits[at] -= 1;
+      if (waits[at] === 0) todo.push(at);
+    }
+  }
+  const layers = [];
+  nodes.forEach((_, at) => (layers[layer[at]] ||= []).push(at));
+  const place = new Array(nodes.length).fill(0);
+  layers.forEach((all) => all.forEach((at, row) => { place[at] = row; }));
+  // Each task near the middle of what it waits on, then of what waits on it.
+  const middle = (of) => (at) => {
+    const all = of(at);
+    return all.length ? all.reduce((sum, other) => sum + place[other], 0) / all.length : place[at];
+  };
+  for (let sweep = 0; sweep < 4; sweep += 1) {
+    const down = sweep % 2 === 0;
+    const wish = middle(down ? (at) => nodes[at].after || [] : (at) => next[at]);
+    for (const all of down ? layers : [...layers].reverse()) {
+      const wishes = new Map(all.map((at) => [at, wish(at)]));
+      all.sort((a, b) => wishes.get(a) - wishes.get(b) || a - b);
+      all.forEach((at, row) => { place[at] = row; });
+    }
+  }
+  let left = 0;
+  const spots = new Array(nodes.length);
+  const tallest = Math.min(TALL, Math.max(1, ...layers.map((all) => all.length)));
+  for (const all of layers) {
+    const columns = Math.ceil(all.length / TALL);
+    const rows = Math.ceil(all.length / columns);
+    const shift = ((tallest - rows) * (HIGH + GAP_Y)) / 2;
+    all.forEach((at, n) => {
+      spots[at] = { x: left + Math.floor(n / rows) * (WIDE + 16), y: shift + (n % rows) * (HIGH + GAP_Y) };
+    });
+    left += (columns - 1) * (WIDE + 16) + WIDE + GAP_X;
+  }
+  return { spots, width: Math.max(1, left - GAP_X), height: tallest * (HIGH + GAP_Y) };
+}
+
+export function graphView(ctx) {
+  const edges = svg("path.edges");
+  const far = svg("g");
+  const near = svg("g");
+  const world = svg("g", null, edges, far, near);
+  const picture = svg("svg.graph", { tabindex: "0", role: "application", "aria-label": "Tasks and what they wait on. Arrow keys move, plus and minus zoom, the list of tasks has the same as text." }, world);
+  const note = h("p.note");
+  const el = h("div.graph-view", null,
+    h("div.tools", null,
+      h("button", { onclick: () => zoom(1.3), "aria-label": "Zoom in" }, "+"),
+      h("button", { onclick: () => zoom(1 / 1.3), "aria-label": "Zoom out" }, "−"),
+      h("button", { onclick: () => fit() }, "Fit"), note,
+      h("span.legend", null, STATES.map((state) => h(`span.is-${state}`, null, h("i.dot"), state)))),
+    picture);
+  let nodes = [];
+  let drawn = null;
+  let by = new Map();
+  let view = { x: 0, y: 0, scale: 1 };
+  let due = 0;
+
+  async function load() {
+    const { nodes: found } = await get(loopPath(ctx.id, "graph"), { at: ctx.moment() });
+    const same = found.length === nodes.length && found.every((node, at) => node.id === nodes[at].id && String(node.after) === String(nodes[at].after));
+    nodes = found;
+    by = new Map(nodes.map((node, at) => [node.id, at]));
+    if (!same || !drawn) {
+      drawn = layout(nodes);
+      edges.setAttribute("d", nodes.map((node, at) => (node.after || []).map((from) => {
+        const [a, b] = [drawn.spots[from], drawn.spots[at]];
+        const [x1, y1, x2, y2] = [a.x + WIDE, a.y + HIGH / 2, b.x, b.y + HIGH / 2];
+        const bend = Math.max(24, (x2 - x1) / 2);
+        return `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
+      }).join("")).join(""));
+      fit();
+    }
+    show(note, nodes.length ? `${count(nodes.length)} tasks` : "No tasks yet");
+    draw();
+  }
+
+  function draw() {
+    due = 0;
+    world.setAttribute("transform", `translate(${view.x} ${view.y}) scale(${view.scale})`);
+    edges.setAttribute("stroke-width", Math.min(3, 1.3 / view.scale));
+    const readable = view.scale >= READABLE;
+    far.replaceChildren();
+    near.replaceChildren();
+    if (!drawn) return;
+    if (!readable) {
+      for (const state of STATES) {
+        const d = nodes.map((node, at) => node.state === state ? `M${drawn.spots[at].x} ${drawn.spots[at].y}h${WIDE}v${HIGH}h${-WIDE}z` : "").join("");
+        if (d) far.append(svg(`path.block.is-${state}`, { d }));
+      }
+      return;
+    }
+    const box = picture.getBoundingClientRect();
+    const [left, top] = [-view.x / view.scale - WIDE, -view.y / view.scale - HIGH];
+    const [right, bottom] = [(box.width - view.x) / view.scale, (box.height - view.y) / view.scale];
+    nodes.forEach((node, at) => {
+      const { x, y } = drawn.spots[at];
+      if (x < left || x > right || y < top || y > bottom) return;
+      const title = node.title === node.id ? "" : node.title;
+      near.append(svg(`g.node.is-${node.state}`, { transform: `translate(${x} ${y})`, role: "button", "aria-label": `${node.id}, ${node.state}: ${node.title}`, onclick: () => ctx.openTask(node.id) },
+        svg("title", null, `${node.id} · ${node.state}\n${node.title}`),
+        svg("rect", { width: WIDE, height: HIGH, rx: 9 }),
+        svg("rect.edge", { width: 5, height: HIGH - 16, x: 8, y: 8, rx: 2.5 }),
+        svg("text.id", { x: 22, y: title ? 19 : 28 }, short(node.id, 22)),
+        title && svg("text.title", { x: 22, y: 35 }, short(title, 26))));
+    });
+  }
+
+  const short = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+  const later = () => { if (!due) due = requestAnimationFrame(draw); };
+
+  function fit() {
+    const box = picture.getBoundingClientRect();
+    if (!drawn || !box.width) return;
+    const scale = Math.min(1.1, (box.width - 40) / drawn.width, (box.height - 40) / drawn.height);
+    view = { scale: Math.max(0.01, scale), x: 0, y: 0 };
+    view.x = (box.width - drawn.width * view.scale) / 2;
+    view.y = (box.height - drawn.height * view.scale) / 2;
+    later();
+  }
+
+  function zoom(by, x, y) {
+    const box = picture.getBoundingClientRect();
+    const [cx, cy] = [x ?? box.width / 2, y ?? box.height / 2];
+    const scale = Math.max(0.01, Math.min(4, view.scale * by));
+    view.x = cx - ((cx - view.x) * scale) / view.scale;
+    view.y = cy - ((cy - view.y) * scale) / view.scale;
+    view.scale = scale;
+    later();
+  }
+
+  const fingers = new Map();
+  picture.addEventListener("pointerdown", (event) => { fingers.set(event.pointerId, event); });
+  picture.addEventListener("pointermove", (event) => {
+    const before = fingers.get(event.pointerId);
+    if (!before) return;
+    const [dx, dy] = [event.clientX - before.clientX, event.clientY - before.clientY];
+    if (fingers.size === 1 && !picture.hasPointerCapture(event.pointerId)) {
+      // A click on a task is no move.
+      if (Math.hypot(dx, dy) < 4) return;
+      picture.setPointerCapture(event.pointerId);
+    }
+    if (fingers.size === 2) {
+      const other = [...fingers].find(([id]) => id !== event.pointerId)[1];
+      const apart = (one) => Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY) || 1;
+      const box = picture.getBoundingClientRect();
+      zoom(apart(event) / apart(before), other.clientX - box.left, other.clientY - box.top);
+    } else {
+      view.x += dx;
+      view.y += dy;
+    }
+    fingers.set(event.pointerId, event);
+    later();
+  });
+  for (const over of ["pointerup", "pointercancel", "pointerleave"]) picture.addEventListener(over, (event) => fingers.delete(event.pointerId));
+  picture.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    const box = picture.getBoundingClientRect();
+    zoom(Math.exp(-event.deltaY * 0.0015), event.clientX - box.left, event.clientY - box.top);
+  }, { passive: false });
+  picture.addEventListener("keydown", (event) => {
+    const moves = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] };
+    if (moves[event.key]) { view.x += moves[event.key][0]; view.y += moves[event.key][1]; later(); event.preventDefault(); }
+    else if (event.key === "+" || event.key === "=") zoom(1.2);
+    else if (event.key === "-") zoom(1 / 1.2);
+    else if (event.key === "0") fit();
+  });
+  const watch = new ResizeObserver(() => { if (drawn && !el.dataset.sized) { el.dataset.sized = "1"; fit(); } else later(); });
+  watch.observe(picture);
+
+  return {
+    el,
+    load,
+    change({ tasks }) {
+      if (ctx.moment()) return;
+      for (const row of tasks) if (by.has(row.id)) nodes[by.get(row.id)].state = row.state;
+      later();
+    },
+    close: () => watch.disconnect(),
+  };
+}

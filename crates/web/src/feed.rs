@@ -1,0 +1,194 @@
+//! One loop as its journal grows: read once, told to all who listen.
+//!
+//! A batch of new events is put into words once and shared by every open page. Whoever cannot keep up reads
+//! the journal at its own pace; nobody waits for anybody.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde::Serialize;
+use tokio::sync::broadcast;
+use wiggum_core::event::{Envelope, Event};
+use wiggum_core::ids::Seq;
+use wiggum_engine::desk::Loops;
+use wiggum_engine::desk::chronicle::{Chronicle, Span, iteration_of, task_of};
+use wiggum_engine::desk::watch::Watch;
+use wiggum_store::LoopRecord;
+
+use crate::api::events::EventRow;
+use crate::api::loops::LoopStatus;
+use crate::api::tasks::TaskRow;
+use crate::books::hold;
+use crate::refusal::Refusal;
+use crate::stream::message;
+
+/// Batches a listener may be behind before it reads the journal instead.
+const BEHIND: usize = 32;
+/// Events of one batch; whoever wants more reads the journal.
+const MOST: usize = 400;
+/// An engine that died tells nobody.
+const LOOK: Duration = Duration::from_secs(2);
+/// News that come at once are told at once.
+const GATHER: Duration = Duration::from_millis(15);
+
+pub(crate) struct Feed {
+    record: LoopRecord,
+    chronicle: Mutex<Chronicle>,
+    sender: broadcast::Sender<Arc<Batch>>,
+    follows: AtomicBool,
+}
+
+/// What happened since the last batch.
+pub(crate) struct Batch {
+    pub(crate) first: Seq,
+    pub(crate) last: Seq,
+    /// The events as they are sent; none if there are too many.
+    pub(crate) events: Option<Bytes>,
+    /// What they changed.
+    pub(crate) change: Bytes,
+}
+
+/// What differs for a page that shows the loop.
+#[derive(Serialize)]
+struct Change {
+    status: LoopStatus,
+    tasks: Vec<TaskRow>,
+    iterations: Vec<Span>,
+    /// More than is told here.
+    reload: bool,
+}
+
+/// What was touched by a batch.
+#[derive(Default)]
+struct Touched {
+    first: Option<Seq>,
+    rows: Vec<u8>,
+    count: usize,
+    tasks: BTreeSet<String>,
+    iterations: BTreeSet<u32>,
+    backlog: bool,
+}
+
+impl Feed {
+    pub(crate) fn new(record: LoopRecord) -> Self {
+        let chronicle = Mutex::new(Chronicle::new(record.id));
+        let sender = broadcast::Sender::new(BEHIND);
+        Self { record, chronicle, sender, follows: AtomicBool::new(false) }
+    }
+
+    /// Looks at what is known.
+    pub(crate) fn look<T>(&self, at: impl FnOnce(&Chronicle) -> T) -> T {
+        at(&hold(&self.chronicle))
+    }
+
+    /// Reads what is new and tells it.
+    pub(crate) fn catch_up(&self, loops: &Loops) -> Result<(), Refusal> {
+        let mut chronicle = hold(&self.chronicle);
+        let mut touched = Touched::default();
+        let heard = self.sender.receiver_count() > 0;
+        chronicle.catch_up(&loops.store, |envelope, _| {
+            if heard {
+                touched.note(envelope);
+            }
+        })?;
+        if let Some(first) = touched.first {
+            let batch = self.batch(loops, &chronicle, first, touched)?;
+            drop(self.sender.send(Arc::new(batch)));
+        }
+        Ok(())
+    }
+
+    /// Tells all from now on; a thread looks for news as long as anybody has this.
+    pub(crate) fn listen(self: &Arc<Self>, loops: &Loops) -> broadcast::Receiver<Arc<Batch>> {
+        let receiver = self.sender.subscribe();
+        if !self.follows.swap(true, Ordering::SeqCst) {
+            let (feed, watch) = (Arc::downgrade(self), Watch::new(&loops.dir, self.record.id));
+            let workspace = loops.workspace.clone();
+            std::thread::spawn(move || follow(&feed, &watch, &workspace));
+        }
+        receiver
+    }
+
+    fn batch(
+        &self,
+        loops: &Loops,
+        chronicle: &Chronicle,
+        first: Seq,
+        touched: Touched,
+    ) -> Result<Batch, Refusal> {
+        let (state, now) = (chronicle.head(), Timestamp::now());
+        let iterations: Vec<Span> =
+            touched.iterations.iter().filter_map(|number| chronicle.iteration(*number)).cloned().collect();
+        let mut tasks = touched.tasks;
+        tasks.extend(iterations.iter().map(|span| span.task.clone()));
+        let rows = tasks.iter().filter_map(|id| state.task(&id.as_str().into()));
+        let crowd = touched.count > MOST;
+        let change = Change {
+            status: LoopStatus::of(loops, &self.record, state, now)?,
+            tasks: rows.map(|entry| TaskRow::of(state, entry, now)).collect(),
+            iterations,
+            reload: touched.backlog || crowd,
+        };
+        Ok(Batch {
+            first,
+            last: state.seq,
+            events: (!crowd).then(|| Bytes::from(touched.rows)),
+            change: message("change", None, &change),
+        })
+    }
+
+    /// The engine came, went or did not: nothing else tells.
+    fn tell_lease(&self, loops: &Loops) -> Result<(), Refusal> {
+        let chronicle = hold(&self.chronicle);
+        let last = chronicle.head().seq;
+        let batch = self.batch(loops, &chronicle, last + 1, Touched::default())?;
+        drop(self.sender.send(Arc::new(batch)));
+        Ok(())
+    }
+}
+
+impl Touched {
+    fn note(&mut self, envelope: &Envelope) {
+        self.first.get_or_insert(envelope.seq);
+        self.count += 1;
+        if self.count <= MOST {
+            let row = EventRow::of(envelope);
+            self.rows.extend_from_slice(&message("event", Some(row.seq), &row));
+        }
+        self.tasks.extend(task_of(&envelope.event).map(ToString::to_string));
+        self.iterations.extend(iteration_of(&envelope.event));
+        self.backlog |= matches!(envelope.event, Event::BacklogRead { .. } | Event::RestoreStarted { .. });
+    }
+}
+
+/// Looks whenever something may have changed. Without listeners nothing is done but wait.
+fn follow(feed: &Weak<Feed>, watch: &Watch, workspace: &Path) {
+    let mut loops = None;
+    let mut alive = None;
+    loop {
+        watch.wait(Some(LOOK));
+        let Some(feed) = feed.upgrade() else { return };
+        if feed.sender.receiver_count() == 0 {
+            continue;
+        }
+        if loops.is_none() {
+            loops = Loops::of(workspace).ok().flatten();
+        }
+        let Some(open) = &loops else { continue };
+        // The store may be busy or gone; the next look may find it.
+        if feed.catch_up(open).is_err() {
+            loops = None;
+            continue;
+        }
+        let lives = open.lease(feed.record.id).is_ok_and(|lease| lease.alive().is_some());
+        if alive.replace(lives).is_some_and(|before| before != lives) {
+            drop(feed.tell_lease(open));
+        }
+        std::thread::sleep(GATHER);
+    }
+}
