@@ -84,7 +84,7 @@ async function fromFile(path, query) {
     case "tasks": {
       if (which) {
         const task = tasksAt(query.at).find(({ id }) => id === which) || missing();
-        return { ...task, ...frozen.specs[which], iterations: frozen.iterations.filter((span) => span.task === which) };
+        return { ...frozen.specs[which], ...task, iterations: frozen.iterations.filter((span) => span.task === which) };
       }
       const search = (query.search || "").toLowerCase();
       const rows = tasksAt(query.at).filter((row) => (!query.state || row.state === query.state) &&

@@ -22,7 +22,8 @@ export function timeTicks(from, to, wanted) {
 
 // A chart: `lines` are stepped or straight, `bands` lie behind them, `limits` are drawn across.
 export function chart({ label, from, to, top, lines, bands = [], limits = [], marks = [], y = String, height = 220 }) {
-  const width = 720;
+  // Text stays as large as the page around it.
+  const width = Math.max(340, Math.min(1180, window.innerWidth - 90));
   const pad = { left: 56, right: 12, top: 10, bottom: 24 };
   const x = (at) => pad.left + ((width - pad.left - pad.right) * (at - from)) / Math.max(1, to - from);
   const up = (value) => height - pad.bottom - ((height - pad.top - pad.bottom) * value) / (top || 1);

@@ -6,7 +6,9 @@ const SVG = "http://www.w3.org/2000/svg";
 
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
-    if (value === null || value === undefined || value === false) continue;
+    if (value === null || value === undefined) continue;
+    if (name.startsWith("aria-")) { node.setAttribute(name, String(value)); continue; }
+    if (value === false) continue;
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else if (name === "style") for (const [key, text] of Object.entries(value)) node.style.setProperty(key, text);
     else if (name === "value") node.value = value;

@@ -72,7 +72,7 @@ export function graphView(ctx) {
     h("div.tools", null,
       h("button", { onclick: () => zoom(1.3), "aria-label": "Zoom in" }, "+"),
       h("button", { onclick: () => zoom(1 / 1.3), "aria-label": "Zoom out" }, "−"),
-      h("button", { onclick: () => fit() }, "Fit"), note,
+      h("button", { onclick: () => { moved = false; fit(); } }, "Fit"), note,
       h("span.legend", null, STATES.map((state) => h(`span.is-${state}`, null, h("i.dot"), state)))),
     picture);
   let nodes = [];
@@ -80,6 +80,8 @@ export function graphView(ctx) {
   let by = new Map();
   let view = { x: 0, y: 0, scale: 1 };
   let due = 0;
+  // Somebody chose what to look at: it stays.
+  let moved = false;
 
   async function load() {
     const { nodes: found } = await get(loopPath(ctx.id, "graph"), { at: ctx.moment() });
@@ -88,6 +90,7 @@ export function graphView(ctx) {
     by = new Map(nodes.map((node, at) => [node.id, at]));
     if (!same || !drawn) {
       drawn = layout(nodes);
+      moved = false;
       edges.setAttribute("d", nodes.map((node, at) => (node.after || []).map((from) => {
         const [a, b] = [drawn.spots[from], drawn.spots[at]];
         const [x1, y1, x2, y2] = [a.x + WIDE, a.y + HIGH / 2, b.x, b.y + HIGH / 2];
@@ -145,6 +148,7 @@ export function graphView(ctx) {
   }
 
   function zoom(by, x, y) {
+    moved = true;
     const box = picture.getBoundingClientRect();
     const [cx, cy] = [x ?? box.width / 2, y ?? box.height / 2];
     const scale = Math.max(0.01, Math.min(4, view.scale * by));
@@ -171,6 +175,7 @@ export function graphView(ctx) {
       const box = picture.getBoundingClientRect();
       zoom(apart(event) / apart(before), other.clientX - box.left, other.clientY - box.top);
     } else {
+      moved = true;
       view.x += dx;
       view.y += dy;
     }
@@ -185,12 +190,12 @@ export function graphView(ctx) {
   }, { passive: false });
   picture.addEventListener("keydown", (event) => {
     const moves = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] };
-    if (moves[event.key]) { view.x += moves[event.key][0]; view.y += moves[event.key][1]; later(); event.preventDefault(); }
+    if (moves[event.key]) { moved = true; view.x += moves[event.key][0]; view.y += moves[event.key][1]; later(); event.preventDefault(); }
     else if (event.key === "+" || event.key === "=") zoom(1.2);
     else if (event.key === "-") zoom(1 / 1.2);
-    else if (event.key === "0") fit();
+    else if (event.key === "0") { moved = false; fit(); }
   });
-  const watch = new ResizeObserver(() => { if (drawn && !el.dataset.sized) { el.dataset.sized = "1"; fit(); } else later(); });
+  const watch = new ResizeObserver(() => (moved ? later() : fit()));
   watch.observe(picture);
 
   return {

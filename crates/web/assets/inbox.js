@@ -29,11 +29,11 @@ export function questionCard(loopId, question, mayAct, done) {
     h("h2", null, question.summary),
     question.context && h("p.text", null, question.context),
     question.question && question.question !== question.summary && h("p.lead", null, question.question),
-    question.answered ? h("p.note", null, "Answered; the next run takes it up.") : mayAct && [
+    question.answered ? h("p.note", null, "Answered; the next run takes it up.") : mayAct && h("div.reply", null,
       question.options.length > 0 && h("ol.options", null, question.options.map((option, at) => h("li", null, button(h("span", null, h("b", null, `${at + 1}`), " ", option), String(at + 1), "option")))),
       h("div.field", null, h("label", { for: id }, "Answer"), words),
       h("div.row.wrap", null,
         (() => { const made = h("button.primary", { onclick: () => words.value.trim() ? answer(words.value) : words.focus() }, "Answer"); buttons.push(made); return made; })(),
-        button("Try again", "retry"), button("Skip the task", "skip"), button("End the run", "abort", "danger"))],
+        button("Try again", "retry"), button("Skip the task", "skip"), button("End the run", "abort", "danger"))),
     !mayAct && !question.answered && h("p.soft", null, "This link may only look."));
 }

@@ -6,7 +6,7 @@ import { count, span } from "./text.js";
 
 const POLL = 600;
 // What a page holds at a time; the transcript has it all.
-const MOST = 3000;
+const MOST_LINES = 3000;
 
 export function logView(ctx, wanted) {
   let iteration = wanted || null;
@@ -50,7 +50,7 @@ export function logView(ctx, wanted) {
     if (from === undefined) first = part.from;
     total = part.from + part.entries.length;
     lines.append(...part.entries.map(entry));
-    while (lines.childElementCount > MOST) { lines.firstElementChild.remove(); first += 1; }
+    while (lines.childElementCount > MOST_LINES) { lines.firstElementChild.remove(); first += 1; }
     earlier.hidden = first === 0;
     show(head, part.total ? `${count(part.total)} entries` : "It has not said anything yet.", part.running && " · at work");
     if (follow) toEnd();

@@ -3,7 +3,7 @@
 import { frozen, get } from "./api.js";
 import { chip, h, show } from "./dom.js";
 import { questionCard } from "./inbox.js";
-import { stateShade } from "./panel.js";
+import { stateShade, stateWords } from "./panel.js";
 import { STATES, ago, count, money } from "./text.js";
 
 const LOOK = 2000;
@@ -36,8 +36,9 @@ export function loopsView(ctx) {
   function row(loop) {
     const { counts } = loop;
     const verified = { ...counts, done: counts.done - counts.unverified };
+    const told = { ...loop, interrupted: !loop.engine_alive && !loop.termination_reason && loop.iterations > 0 };
     return h("a.card.loop", { href: `#/l/${loop.id}` },
-      h("header", null, h("h2", null, loop.name), chip(stateShade({ ...loop, interrupted: !loop.engine_alive && !loop.termination_reason && loop.iterations > 0 }), loop.engine_alive ? loop.state : loop.termination_reason ? loop.termination_reason.replaceAll("_", " ") : loop.state),
+      h("header", null, h("h2", null, loop.name), chip(stateShade(told), stateWords(told)),
         loop.questions > 0 && h("span.badge", null, `${loop.questions} waiting for you`), h("span.soft.end", null, loop.updated_at ? ago(loop.updated_at, Date.now()) : "")),
       h("p.soft", null, loop.backlog, loop.task && loop.engine_alive ? ` · works on ${loop.task}` : "", loop.waiting ? ` · ${loop.waiting}` : ""),
       h("div.stack", { role: "img", "aria-label": `${counts.done} of ${counts.total} done` }, STATES.map((state) => verified[state] > 0 && h(`i.is-${state}`, { style: { "flex-grow": verified[state] } }))),

@@ -10,7 +10,7 @@ import { graphView } from "./graph.js";
 import { Live } from "./live.js";
 import { logView } from "./log.js";
 import { loopsView } from "./loops.js";
-import { panelView, stateShade } from "./panel.js";
+import { panelView, stateShade, stateWords } from "./panel.js";
 import { slider } from "./slider.js";
 import { taskBox } from "./task.js";
 import { tasksView } from "./tasks.js";
@@ -40,7 +40,7 @@ function link(id, { view, task, at, run }) {
 
 function dot() {
   const el = h("span.connection", { role: "status" });
-  return { el, set(connected) { el.className = `connection ${connected ? "on" : "off"}`; show(el, h("i.dot"), frozen ? "a file" : connected ? "live" : "no connection, trying again"); } };
+  return { el, set(connected) { el.className = `connection ${connected ? "on" : connected === null ? "" : "off"}`; show(el, h("i.dot"), frozen ? "a file" : connected ? "live" : connected === null ? "connecting" : "no connection, trying again"); } };
 }
 
 function themeButton() {
@@ -94,6 +94,7 @@ function oneLoop(id) {
   };
   const time = slider(ctx, (at) => history.replaceState(null, "", link(id, { ...where, at })) || move());
   const buttons = controls(ctx);
+  connection.set(frozen ? true : null);
   show(app, header(h("div.name", null, title, state), buttons.el, connection.el), tabs, h("div.stage", null, place, side), time.el);
 
   function drawHead() {
@@ -101,7 +102,7 @@ function oneLoop(id) {
     if (!status) return;
     document.title = `${status.counts.done}/${status.counts.total} ${status.name} · Wiggum`;
     show(title, status.name);
-    show(state, chip(stateShade(status), status.interrupted && !where.at ? "interrupted" : status.state), live.status.questions.length > 0 && !where.at && h("a.badge", { href: link(id, { ...where, view: "panel" }) }, `${live.status.questions.length} waiting for you`));
+    show(state, chip(stateShade(status), stateWords(status)), live.status.questions.length > 0 && !where.at && h("a.badge", { href: link(id, { ...where, view: "panel" }) }, live.status.questions.length, h("span.more", null, " waiting for you")));
     buttons.draw();
     time.set(live.status.last_seq, where.at);
   }
@@ -162,7 +163,7 @@ function oneLoop(id) {
     if (kind === "reload" && !where.at && view) load();
     if (kind === "connection") connection.set(data);
   });
-  live.start().then(() => { connection.set(Boolean(frozen)); move(true); app.setAttribute("aria-busy", "false"); paint().catch(() => {}); }).catch(refuse);
+  live.start().then(() => { move(true); app.setAttribute("aria-busy", "false"); paint().catch(() => {}); }).catch(refuse);
 
   const keys = (event) => {
     if (event.target.closest?.("input, textarea, select, dialog") || event.ctrlKey || event.metaKey || event.altKey) return;

@@ -81,7 +81,7 @@ export function panelView(ctx) {
       h("dl.facts", null, fact("attempt", current.attempt), fact("since", h("span", { "data-since": current.started_at }, span(then - Date.parse(current.started_at)))),
         health && fact("agent is", h(`span.is-${{ healthy: "done", degraded: "parked", stuck: "failed", failing: "failed" }[health.health] || "open"}`, null, health.health)),
         health && fact("last sign of life", ctx.moment() ? clock(health.last_beat) : ago(health.last_beat, Date.now()))),
-    ] : [h("p.big", null, chip(stateShade(status), status.state)), h("p.soft", null, waiting || (status.engine_alive || ctx.moment() ? "Between two tasks." : "Nobody is at work."))]));
+    ] : [h("p.big", null, chip(stateShade(status), stateWords(status))), h("p.soft", null, waiting || (status.engine_alive || ctx.moment() ? "Between two tasks." : "Nobody is at work."))]));
   }
 
   function drawQuestions(status) {
@@ -116,8 +116,14 @@ export function panelView(ctx) {
   };
 }
 
+// Where a loop stands, in a word or two.
+export function stateWords(status) {
+  if (status.termination_reason) return status.termination_reason.replaceAll("_", " ");
+  return status.interrupted ? "interrupted" : status.state;
+}
+
 export function stateShade(status) {
-  if (status.interrupted) return "parked";
+  if (status.interrupted || status.termination_reason === "person_needed") return "parked";
   const shades = { running: "running", completing: "running", handoff: "running", initializing: "open", paused: "parked", completed: "done", failed: "failed", terminated: "skipped" };
   return shades[status.state] || "open";
 }

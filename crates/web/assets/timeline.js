@@ -6,7 +6,7 @@ import { timeTicks } from "./charts.js";
 import { clock, counted, shadeOf, span } from "./text.js";
 import { virtual } from "./virtual.js";
 
-const MOST = 5000;
+const MOST_SPANS = 5000;
 
 export function timelineView(ctx) {
   let spans = [];
@@ -27,10 +27,10 @@ export function timelineView(ctx) {
 
   async function load() {
     const { total } = await get(loopPath(ctx.id, "iterations"), { limit: 0 });
-    const found = await get(loopPath(ctx.id, "iterations"), { from: Math.max(0, total - MOST), limit: MOST });
+    const found = await get(loopPath(ctx.id, "iterations"), { from: Math.max(0, total - MOST_SPANS), limit: MOST_SPANS });
     spans = found.iterations;
     gather();
-    show(note, total > MOST ? `the last ${counted(spans.length, "iteration")} of ${total}` : counted(total, "iteration"));
+    show(note, total > MOST_SPANS ? `the last ${counted(spans.length, "iteration")} of ${total}` : counted(total, "iteration"));
   }
 
   function gather() {

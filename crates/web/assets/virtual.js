@@ -95,6 +95,8 @@ export function virtual({ label, height, source, render, open, rowId }) {
 
   function go(number) {
     chosen = Math.max(0, Math.min(source.total - 1, number));
+    // What is not as high as it will be cannot be scrolled there.
+    space.style.setProperty("height", `${shown()}px`);
     const room = Math.floor(box.clientHeight / height);
     if (chosen < top() || chosen >= top() + room - 1) {
       const want = Math.max(0, chosen - Math.floor(room / 2));

@@ -27,6 +27,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use wiggum_door::Bounds;
 
+pub use file::file;
 pub use openapi::openapi;
 pub use refusal::Refusal;
 pub use wiggum_door::Access;

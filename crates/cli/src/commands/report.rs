@@ -15,12 +15,13 @@ use crate::term::{self, harmless};
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
     let loops = loops::require()?;
     let record = loops.select(args.of.which.as_deref())?;
+    if let Some(file) = &args.html {
+        let page = wiggum_web::file(&loops, &record).map_err(|refusal| Failure::other(refusal.to_string()))?;
+        write(file, &page)?;
+    }
     let report = Report::read(&loops.store, record.id, Timestamp::now())?;
     if args.of.output.json {
         return print_json(&report);
-    }
-    if let Some(file) = &args.html {
-        write(file, &report.html())?;
     }
     if let Some(file) = &args.markdown {
         write(file, &report.markdown())?;

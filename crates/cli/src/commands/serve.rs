@@ -53,8 +53,10 @@ pub(crate) fn beside(workspace: &Path) -> Result<String, Failure> {
     let (ready, told) = std::sync::mpsc::channel();
     let site = site(workspace);
     std::thread::spawn(move || {
-        let served = wiggum_web::serve(site, access, |address| drop(ready.send(address)));
-        drop(served);
+        // Who waits below learns of a failure by hearing nothing.
+        let _ended = wiggum_web::serve(site, access, |address| {
+            let _heard = ready.send(address);
+        });
     });
     let address = told.recv().map_err(|_| {
         Failure::other("the page cannot be served").hint("run without --web, and `wiggum serve` beside it")

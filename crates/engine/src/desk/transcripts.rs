@@ -68,8 +68,10 @@ pub fn read(path: &Path, agent: &str, command: &str) -> Result<Vec<Entry>, trans
         match line {
             Line::Output(output) => {
                 let told = parser.push(output.stream, output.text.as_bytes());
+                // Some agents' parsers keep complaints for the end; here they belong where they came.
+                let silent = told.is_empty();
                 entries.extend(told.into_iter().filter_map(|event| entry(output.ms, event)));
-                if output.stream == Stream::Stderr && !output.text.trim().is_empty() {
+                if silent && output.stream == Stream::Stderr && !output.text.trim().is_empty() {
                     let text = output.text;
                     entries.push(Entry { ms: output.ms, kind: EntryKind::Notice, name: String::new(), text });
                 }

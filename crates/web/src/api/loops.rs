@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wiggum_core::state::Loop;
+use wiggum_engine::checkpoints::Kept;
 use wiggum_engine::desk::Loops;
 use wiggum_engine::desk::cost::{self, By};
 use wiggum_engine::desk::health::{self, LoopHealth};
@@ -70,18 +71,7 @@ pub(crate) fn routes() -> Vec<Route> {
                         let checkpoints = part.of(&all, MOST_CHECKPOINTS).iter();
                         Checkpoints {
                             total: all.len(),
-                            checkpoints: checkpoints
-                                .map(|kept| Checkpoint {
-                                    id: kept.id.to_string(),
-                                    seq: kept.seq,
-                                    at: kept.at,
-                                    iteration: kept.iteration,
-                                    task: kept.task.as_ref().map(ToString::to_string),
-                                    sha256: kept.sha256.clone(),
-                                    previous: kept.previous.clone(),
-                                    by: kept.by.clone(),
-                                })
-                                .collect(),
+                            checkpoints: checkpoints.map(|kept| checkpoint(kept)).collect(),
                         }
                     }))
                 })
@@ -104,7 +94,7 @@ struct AllLoops {
 
 /// A loop in a list.
 #[derive(Serialize, JsonSchema)]
-struct Summary {
+pub(crate) struct Summary {
     id: String,
     name: String,
     backlog: String,
@@ -144,7 +134,7 @@ struct Checkpoints {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Checkpoint {
+pub(crate) struct Checkpoint {
     id: String,
     /// The event that recorded it.
     seq: u64,
@@ -196,6 +186,12 @@ impl LoopStatus {
         Self::with(loops, record, status::status(state, now))
     }
 
+    /// Who has left since says nothing about then.
+    pub(crate) fn then(mut self) -> Self {
+        self.interrupted = false;
+        self
+    }
+
     fn with(loops: &Loops, record: &LoopRecord, status: Status) -> Result<Self, Refusal> {
         let engine_alive = loops.lease(record.id)?.alive().is_some();
         let interrupted = !engine_alive && status.termination_reason.is_none() && status.run > 0;
@@ -212,7 +208,7 @@ fn all(books: &Books) -> Result<AllLoops, Refusal> {
     Ok(AllLoops { repository, loops })
 }
 
-fn summary(loops: &Loops, record: &LoopRecord) -> Result<Summary, Refusal> {
+pub(crate) fn summary(loops: &Loops, record: &LoopRecord) -> Result<Summary, Refusal> {
     // Who is alive comes first: a run that ends in between is then seen as ended, not as lost.
     let engine_alive = loops.lease(record.id)?.alive().is_some();
     let status = loops.status(record)?;
@@ -234,6 +230,19 @@ fn summary(loops: &Loops, record: &LoopRecord) -> Result<Summary, Refusal> {
     })
 }
 
+pub(crate) fn checkpoint(kept: &Kept) -> Checkpoint {
+    Checkpoint {
+        id: kept.id.to_string(),
+        seq: kept.seq,
+        at: kept.at,
+        iteration: kept.iteration,
+        task: kept.task.as_ref().map(ToString::to_string),
+        sha256: kept.sha256.clone(),
+        previous: kept.previous.clone(),
+        by: kept.by.clone(),
+    }
+}
+
 /// The newest is known without folding the journal, so that a page is there at once.
 fn one(books: &Books, loops: &Loops, record: &LoopRecord, at: Option<u64>) -> Result<LoopStatus, Refusal> {
     if at.is_none() {
@@ -242,10 +251,10 @@ fn one(books: &Books, loops: &Loops, record: &LoopRecord, at: Option<u64>) -> Re
     let then = state_at(books, loops, record, at, |state| {
         status::status(state, state.last_at.unwrap_or(record.created_at))
     })?;
-    LoopStatus::with(loops, record, then)
+    Ok(LoopStatus::with(loops, record, then)?.then())
 }
 
-fn shortened(mut report: cost::Report) -> cost::Report {
+pub(crate) fn shortened(mut report: cost::Report) -> cost::Report {
     thin(&mut report.over_time);
     thin(&mut report.burn_down);
     report

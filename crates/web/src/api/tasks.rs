@@ -98,10 +98,10 @@ struct Tasks {
 /// A task in a list.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct TaskRow {
-    id: String,
+    pub(crate) id: String,
     title: String,
     /// open, running, parked, done, unverified, failed or skipped.
-    state: &'static str,
+    pub(crate) state: &'static str,
     /// Why it is where it is.
     why: String,
     attempts: u32,
@@ -127,6 +127,13 @@ pub(crate) struct Graph {
     nodes: Vec<Node>,
 }
 
+impl Graph {
+    /// What each node waits on.
+    pub(crate) fn after(&self) -> impl Iterator<Item = &[usize]> {
+        self.nodes.iter().map(|node| node.after.as_slice())
+    }
+}
+
 #[derive(Serialize, JsonSchema)]
 struct Node {
     id: String,
@@ -146,7 +153,7 @@ struct OneTask {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Known {
+pub(crate) struct Known {
     #[serde(flatten)]
     row: TaskRow,
     /// As the backlog describes it.
@@ -158,7 +165,7 @@ struct Known {
 }
 
 impl Known {
-    fn of(state: &Loop, entry: &TaskEntry) -> Self {
+    pub(crate) fn of(state: &Loop, entry: &TaskEntry) -> Self {
         let now = state.last_at.unwrap_or_else(Timestamp::now);
         let waits = |other: &&TaskEntry| other.spec.depends_on.contains(&entry.spec.id);
         let dependents = state.tasks.iter().filter(waits).map(|other| other.spec.id.to_string()).collect();

@@ -1,0 +1,321 @@
+//! `wiggum serve` from outside: who is let in, what the API tells and does, and events as they happen.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test may fail here")]
+
+mod serving;
+mod support;
+
+use std::io::{BufRead, Write};
+
+use serde_json::{Value, json};
+use serving::Page;
+use support::Sandbox;
+
+/// A asks at first, B fails its check at first, C prints what no page should swallow.
+const AGENT: &str = r#"
+    case $WIGGUM_TASK_ID-$WIGGUM_ATTEMPT in
+        B-1) echo broken > B.txt; claim; exit ;;
+        C-*) printf '<script>alert(1)</script> \033[31mred\033]0;x\007\n' ;;
+    esac
+    echo fine > "$WIGGUM_TASK_ID.txt"
+    claim"#;
+
+const VERIFY: [&str; 2] = ["--verify", "grep -q fine $WIGGUM_TASK_ID.txt"];
+
+fn ended() -> Sandbox {
+    let sandbox = Sandbox::with_tasks(&["A", "B", "C"]);
+    sandbox.write("wiggum.toml", "[retry]\nbackoff = \"0s\"\n");
+    sandbox.run(AGENT, &VERIFY).exits(0);
+    sandbox
+}
+
+#[test]
+fn without_a_token_nothing_is_told() {
+    let sandbox = ended();
+    let page = Page::open(&sandbox, &[]);
+    for path in ["/", "/main.js", "/style.css", "/api/v1/loops", "/nowhere", "/api/v1/loops/main/events/stream"] {
+        for more in [&[][..], &["Authorization: Bearer wrong"], &["Cookie: wiggum=x"], &["Authorization: Bearer "]] {
+            let answer = page.ask("GET", path, more, "");
+            assert_eq!(answer.status, 401, "{path} {more:?}");
+            assert!(!answer.text.contains("PRD.json"), "{}", answer.text);
+        }
+    }
+    assert_eq!(page.ask("GET", "/?token=wrong", &[], "").status, 401);
+    assert_eq!(page.ask("GET", &format!("/api/v1/loops?token={}", page.token), &[], "").status, 401);
+}
+
+#[test]
+fn the_link_becomes_a_cookie_and_a_clean_address() {
+    let sandbox = ended();
+    let page = Page::open(&sandbox, &[]);
+    let answer = page.ask("GET", &format!("/?token={}", page.token), &[], "");
+    assert_eq!((answer.status, answer.header("location")), (303, "/"));
+    let cookie = answer.header("set-cookie");
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+    assert_eq!(answer.header("referrer-policy"), "no-referrer");
+    let cookie = format!("Cookie: {}", cookie.split(';').next().unwrap());
+    let index = page.ask("GET", "/", &[&cookie], "");
+    assert_eq!(index.status, 200);
+    let policy = index.header("content-security-policy");
+    assert!(policy.contains("script-src 'self'") && !policy.contains("unsafe"), "{policy}");
+    assert!(!index.text.contains("<script>") && !index.text.contains("style="), "{}", index.text);
+    assert!(!index.text.contains(&page.token));
+    // Another page may have the browser send the cookie, but not say where it comes from.
+    let own = format!("Origin: http://{}", page.address);
+    for (origin, status) in [
+        (own.as_str(), 409),
+        ("Origin: http://evil.example", 403),
+        ("Origin: null", 403),
+        ("X-Nothing: said", 403),
+    ] {
+        assert_eq!(page.ask("POST", "/api/v1/loops/main/pause", &[&cookie, origin], "").status, status, "{origin}");
+    }
+    assert_eq!(page.ask("GET", "/api/v1/loops", &[&cookie, "Sec-Fetch-Site: cross-site"], "").status, 403);
+}
+
+#[test]
+fn a_name_made_to_mean_this_machine_is_not_answered_to() {
+    let sandbox = ended();
+    let page = Page::open(&sandbox, &[]);
+    let bearer = format!("Authorization: Bearer {}", page.token);
+    for host in ["evil.example", "127.0.0.1.evil.example", "0.0.0.0", ""] {
+        let answer = page.ask_as(host, "GET", "/api/v1/loops", &[&bearer], "");
+        assert!(answer.status == 403 || answer.status == 400, "{host}: {}", answer.status);
+    }
+    assert_eq!(page.ask_as("localhost", "GET", "/api/v1/loops", &[&bearer], "").status, 200);
+    drop(page);
+    let elsewhere = ["serve", "--no-open", "--listen", "0.0.0.0"];
+    sandbox.wiggum(&elsewhere).complains(2, &["can be reached by other machines", "--listen-anywhere"]);
+}
+
+#[test]
+fn one_may_look_and_not_touch_with_the_other_token() {
+    let sandbox = ended();
+    let page = Page::open(&sandbox, &["--read-only"]);
+    assert_eq!(page.get("/api/v1/session")["read_only"], true);
+    assert_eq!(page.get("/api/v1/loops")["loops"][0]["counts"]["done"], 3);
+    for path in ["pause", "stop", "tasks", "tasks/A/skip", "questions/q1/answer", "nudge"] {
+        assert_eq!(page.post(&format!("/api/v1/loops/main/{path}"), &json!({})).status, 403, "{path}");
+    }
+    assert_eq!(page.bearer("PATCH", "/api/v1/loops/main/tasks/A", "{}").status, 403);
+}
+
+#[test]
+fn a_loop_is_told_as_it_is_and_as_it_was() {
+    let sandbox = ended();
+    let page = Page::open(&sandbox, &[]);
+    let journal = sandbox.journal();
+    let last = journal.len() as u64;
+    let now = page.get("/api/v1/loops/main");
+    assert_eq!((now["counts"]["done"].as_u64(), now["last_seq"].as_u64()), (Some(3), Some(last)));
+    // At every event, the page tells what the fold tells.
+    let mut state = wiggum_core::state::Loop::default();
+    for envelope in &journal {
+        state.apply(envelope);
+        let then = page.get(&format!("/api/v1/loops/main?at={}", envelope.seq));
+        assert_eq!(then["counts"]["done"], state.tasks.counts().done, "{}", envelope.seq);
+        assert_eq!(then["current"]["task"].as_str(), state.open.as_ref().map(|open| open.task.as_str()));
+        assert_eq!(then["seq"], envelope.seq);
+    }
+    let tasks = page.get("/api/v1/loops/main/tasks?limit=1&from=1");
+    assert_eq!((tasks["total"].as_u64(), tasks["tasks"][0]["id"].as_str()), (Some(3), Some("B")));
+    assert_eq!(page.get("/api/v1/loops/main/tasks?search=c&state=done")["total"], 1);
+    assert_eq!(page.get("/api/v1/loops/main/tasks?at=1")["total"], 0);
+
+    let forwards = page.get("/api/v1/loops/main/events?after=2&limit=3");
+    assert_eq!(seqs(&forwards), [3, 4, 5]);
+    let backwards = page.get("/api/v1/loops/main/events?before=4&limit=2");
+    assert_eq!(seqs(&backwards), [2, 3]);
+    assert_eq!(page.get("/api/v1/loops/main/events/1")["type"], "loop_created");
+
+    let task = page.get("/api/v1/loops/main/tasks/B");
+    let attempts = task["iterations"].as_array().unwrap();
+    let outcomes: Vec<&str> = attempts.iter().map(|one| one["outcome"].as_str().unwrap()).collect();
+    assert_eq!(outcomes, ["claim refuted", "completed"]);
+    let first = page.get(&format!("/api/v1/loops/main/iterations/{}", attempts[0]["iteration"]));
+    assert_eq!((first["evidence"][0]["passed"].as_bool(), first["attempt"].as_u64()), (Some(false), Some(1)));
+    let second = attempts[1]["iteration"].as_u64().unwrap();
+    let diff = page.get(&format!("/api/v1/loops/main/iterations/{second}/diff"));
+    assert!(diff["lines"].as_array().unwrap().contains(&json!("+fine")), "{diff}");
+    let said = page.get(&format!("/api/v1/loops/main/iterations/{second}/transcript"));
+    assert!(said["entries"].to_string().contains("<promise>DONE</promise>"), "{said}");
+    assert_eq!(page.get("/api/v1/loops/main/checkpoints")["total"], 4);
+    assert_eq!(page.get("/api/v1/loops/main/cost")["loop"], "main");
+    assert_eq!(page.get("/api/v1/loops/main/health")["state"], "completed");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_and_harms_nothing() {
+    let sandbox = ended();
+    let page = Page::open(&sandbox, &[]);
+    let check = |method: &str, path: &str, body: &str, expected: u16| {
+        let answer = page.bearer(method, path, body);
+        assert_eq!(answer.status, expected, "{method} {path}: {}", answer.text);
+    };
+    for path in [
+        "/api/v1/loops/none",
+        "/api/v1/loops/%2e%2e",
+        "/api/v1/loops/main/tasks/..%2f..%2fetc%2fpasswd",
+        "/api/v1/loops/main/iterations/99",
+        "/api/v1/loops/main/iterations/-1",
+        "/api/v1/loops/main/iterations/..%2F1/transcript",
+        "/api/v1/loops/main/texts/..%2f..%2fwiggum.db",
+        "/api/v1/loops/main/texts/zz",
+        "/api/v1/loops/main/events/0",
+        "/api/v1/loops/main/events/18446744073709551615",
+        "/api/v1/loops//tasks",
+        "/api/v1",
+        "/api/v1/",
+        "/../Cargo.toml",
+        "/%2e%2e/Cargo.toml",
+        "/assets/main.js",
+        "/api/v1/loops/a%00b",
+    ] {
+        check("GET", path, "", 404);
+    }
+    for path in ["?at=x", "?at=-1", "?at=1&at=2", "?nothing=1", "?at=%zz"] {
+        check("GET", &format!("/api/v1/loops/main{path}"), "", 400);
+    }
+    check("DELETE", "/api/v1/loops", "", 405);
+    check("POST", "/", "", 405);
+    check("POST", "/api/v1/loops/main/tasks", "{", 422);
+    check("POST", "/api/v1/loops/main/tasks", r#"{"title":" "}"#, 422);
+    check("POST", "/api/v1/loops/main/tasks", r#"{"title":"x","evil":1}"#, 422);
+    check("POST", "/api/v1/loops/main/questions/q1/answer", r#"{"answer":"1"}"#, 404);
+    check("POST", "/api/v1/loops/main/pause", "", 409);
+    check("POST", "/api/v1/loops/main/tasks", &format!(r#"{{"title":"{}"}}"#, "x".repeat(300_000)), 413);
+    let bearer = format!("Authorization: Bearer {}", page.token);
+    let form = page.ask("POST", "/api/v1/loops/main/tasks", &[&bearer, "Content-Type: text/plain"], r#"{"title":"x"}"#);
+    assert_eq!(form.status, 415);
+    assert!(!sandbox.read("PRD.json").contains("\"x\""));
+    check("POST", "/api/v1/loops/main/tasks", r#"{"title":"One more","depends_on":["A"]}"#, 200);
+    assert!(sandbox.read("PRD.json").contains("One more"));
+}
+
+#[test]
+fn events_come_as_they_happen_once_and_in_order() {
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    sandbox.make_pipe("ready");
+    sandbox.make_pipe("go");
+    let agent = r#"[ "$WIGGUM_TASK_ID" = B ] && { ready; wait_for_go; }; echo fine > "$WIGGUM_TASK_ID.txt"; claim"#;
+    let started = sandbox.start(agent, &VERIFY);
+    sandbox.wait_ready();
+    let page = Page::open(&sandbox, &[]);
+    let mut heard = page.listen("/api/v1/loops/main/events/stream", &["Last-Event-ID: 2"]);
+    // What happened before comes from the journal, the rest as it happens.
+    let before = heard.until(|name, data| name == "event" && data["type"] == "iteration_started" && data["task"] == "B");
+    sandbox.go();
+    let after = heard.until(|name, data| name == "event" && data["type"] == "run_ended");
+    started.outcome_only().exits(0);
+    let told: Vec<u64> = [before, after].concat();
+    let expected: Vec<u64> = (3..=sandbox.journal().len() as u64).collect();
+    assert_eq!(told, expected);
+    // Whoever comes again goes on where they were.
+    let mut again = page.listen(&format!("/api/v1/loops/main/events/stream?after={}", expected.last().unwrap() - 2), &[]);
+    assert_eq!(again.until(|name, data| name == "event" && data["type"] == "run_ended").len(), 2);
+}
+
+#[test]
+fn a_page_that_reads_nothing_does_not_hold_up_a_loop() {
+    let sandbox = Sandbox::with_tasks(&["A", "B", "C"]);
+    sandbox.make_pipe("ready");
+    sandbox.make_pipe("go");
+    let agent = r#"[ "$WIGGUM_TASK_ID" = A ] && { ready; wait_for_go; }; echo fine > "$WIGGUM_TASK_ID.txt"; claim"#;
+    let started = sandbox.start(agent, &VERIFY);
+    sandbox.wait_ready();
+    let page = Page::open(&sandbox, &[]);
+    let stuck: Vec<_> =
+        (0..8).map(|_| page.connect("GET", "/api/v1/loops/main/events/stream?after=0", &[], "")).collect();
+    let mut half = std::net::TcpStream::connect(&page.address).unwrap();
+    half.write_all(b"GET / HT").unwrap();
+    sandbox.go();
+    started.outcome_only().exits(0);
+    assert_eq!(page.get("/api/v1/loops/main")["counts"]["done"], 3);
+    drop(stuck);
+}
+
+#[test]
+fn a_question_is_answered_while_its_loop_runs() {
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    sandbox.make_pipe("ready");
+    sandbox.make_pipe("go");
+    let started = sandbox.start(ASKING, &VERIFY);
+    sandbox.wait_ready();
+    let page = Page::open(&sandbox, &[]);
+    let inbox = page.get("/api/v1/inbox");
+    assert_eq!(inbox["questions"][0]["summary"], "Which colour?", "{inbox}");
+    let path = "/api/v1/loops/main/questions/q1/answer";
+    assert_eq!(page.post(path, &json!({ "answer": "9" })).status, 422);
+    let answer = page.post(path, &json!({ "answer": "2" }));
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    let late = page.post(path, &json!({ "answer": "1" }));
+    assert!(late.status == 409 || late.status == 404, "{}", late.text);
+    sandbox.go();
+    started.outcome_only().exits(0);
+    assert!(sandbox.prompt("A", 2).contains("Blue"), "{}", sandbox.prompt("A", 2));
+}
+
+/// A asks; B keeps the loop going meanwhile.
+const ASKING: &str = r#"
+    keep_prompt
+    case $WIGGUM_TASK_ID-$WIGGUM_ATTEMPT in
+        A-1) cat <<'END'
+<escalate type="stuck">
+<summary>Which colour?</summary>
+<options>
+1. Red
+2. Blue
+</options>
+<question>Which one?</question>
+</escalate>
+END
+            exit ;;
+        B-*) ready; wait_for_go ;;
+    esac
+    echo fine > "$WIGGUM_TASK_ID.txt"
+    claim"#;
+
+#[test]
+fn the_page_is_one_file_when_it_is_sent() {
+    let sandbox = ended();
+    let file = sandbox.base().join("page.html");
+    sandbox.wiggum(&["report", "--html", &file.display().to_string()]).exits(0);
+    let text = std::fs::read_to_string(file).unwrap();
+    assert!(text.contains("script-src 'sha256-") && text.contains("style-src 'sha256-"), "{}", &text[..600]);
+    assert!(!text.contains("<script>alert"), "what an agent printed is data");
+    assert!(text.contains("\\u003cscript>alert") && !text.contains("src=\"/"));
+}
+
+fn seqs(told: &Value) -> Vec<u64> {
+    told["events"].as_array().unwrap().iter().map(|event| event["seq"].as_u64().unwrap()).collect()
+}
+
+/// A stream of events that somebody reads.
+impl serving::Heard {
+    /// The numbers of the events up to the one that is meant.
+    fn until(&mut self, wanted: impl Fn(&str, &Value) -> bool) -> Vec<u64> {
+        let (mut seqs, mut name) = (Vec::new(), String::new());
+        loop {
+            let mut line = String::new();
+            assert!(self.reader.read_line(&mut line).unwrap() > 0, "the stream ended");
+            if let Some(event) = line.strip_prefix("event: ") {
+                event.trim().clone_into(&mut name);
+            }
+            let Some(data) = line.strip_prefix("data: ") else { continue };
+            let data: Value = serde_json::from_str(data).unwrap();
+            if name == "event" {
+                seqs.push(data["seq"].as_u64().unwrap());
+            }
+            if wanted(&name, &data) {
+                return seqs;
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_served_inside_of_an_agent() {
+    let mut sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.env("WIGGUM_LOOP_ID", "x");
+    sandbox.wiggum(&["serve", "--no-open"]).complains(2, &["agent"]);
+}

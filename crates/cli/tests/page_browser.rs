@@ -1,0 +1,113 @@
+//! The page in a real Chromium: every view, a question answered while its loop runs, the slider, a phone,
+//! hostile output, two tabs, a network that is lost, a token that is none.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test may fail here")]
+
+mod serving;
+mod support;
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use serde_json::json;
+use serving::Page;
+use support::Sandbox;
+
+/// What drives the browser, exactly.
+const DRIVER: &str = "playwright-core@1.65.0";
+
+/// A asks, C prints what no page should swallow, B keeps the loop going.
+const AGENT: &str = r#"
+    case $WIGGUM_TASK_ID-$WIGGUM_ATTEMPT in
+        A-1) cat <<'END'
+<escalate type="stuck">
+<summary>Which colour?</summary>
+<options>
+1. Red
+2. Blue
+</options>
+<question>Which one?</question>
+</escalate>
+END
+            exit ;;
+        B-*) ready; wait_for_go ;;
+        C-*) printf '<img src=x onerror=alert(3)><script>alert(1)</script>\n'
+            printf '\033[31mred\033[0m \033]0;owned\007 \033]8;;http://evil\033\\link\033]8;;\033\\ abc\342\200\256cba\n' ;;
+    esac
+    printf 'def %s(value):\n    return "fine"  # <b>\n' "$WIGGUM_TASK_ID" > "$WIGGUM_TASK_ID.py"
+    echo fine > "$WIGGUM_TASK_ID.txt"
+    claim"#;
+
+#[test]
+fn the_page_works_in_a_browser() {
+    let Some(driver) = driver() else { return };
+    let sandbox = Sandbox::with_tasks(&["A", "C", "B"]);
+    sandbox.make_pipe("ready");
+    sandbox.make_pipe("go");
+    let verify = ["--verify", "echo looking; grep -q fine $WIGGUM_TASK_ID.txt"];
+    let mut started = Some(sandbox.start(AGENT, &verify));
+    sandbox.wait_ready();
+    let page = Page::open(&sandbox, &[]);
+    let shots = cache().join("shots");
+    fs::create_dir_all(&shots).unwrap();
+    let file = sandbox.base().join("sent.html");
+    let told = json!({ "playwright": driver, "url": page.url, "shots": shots, "file": file });
+
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/page.mjs");
+    let mut node = sandbox.command("node");
+    node.arg(script).arg(told.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut node = node.spawn().unwrap();
+    let mut grant = node.stdin.take().unwrap();
+    let mut said = String::new();
+    for line in BufReader::new(node.stdout.take().unwrap()).lines().map_while(Result::ok) {
+        match line.as_str() {
+            "let it end" => {
+                sandbox.go();
+                started.take().unwrap().outcome_only().exits(0);
+                writeln!(grant, "{}", json!({ "events": sandbox.journal().len() })).unwrap();
+            }
+            "write the file" => {
+                let report = ["report", "--html", &file.display().to_string()].map(str::to_owned);
+                sandbox.launch(&sandbox.root, &report.each_ref().map(String::as_str)).outcome_only().exits(0);
+                writeln!(grant, "{{}}").unwrap();
+            }
+            line => said.push_str(&format!("{line}\n")),
+        }
+    }
+    let status = node.wait().unwrap();
+    assert!(status.success() && said.contains("all of it works"), "{said}");
+}
+
+/// The module that drives the browser, installed once below `target/`; none where there is no browser.
+#[expect(clippy::print_stderr, reason = "what is skipped must be seen")]
+fn driver() -> Option<PathBuf> {
+    let skip = |why: &str| {
+        eprintln!("SKIPPED: the page is not tried in a browser: {why}");
+        None
+    };
+    if !Path::new("/usr/bin/chromium").exists() {
+        return skip("there is no /usr/bin/chromium");
+    }
+    let module = cache().join("node_modules/playwright-core/index.mjs");
+    fs::create_dir_all(cache()).unwrap();
+    // Tests in other processes may want it at the same time.
+    let lock = File::create(cache().join("lock")).unwrap();
+    lock.lock().unwrap();
+    if !module.exists() {
+        #[expect(clippy::disallowed_methods, reason = "tests install what they need")]
+        let mut npm = std::process::Command::new("npm");
+        npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1", "--prefix"]);
+        let installed = npm.arg(cache()).arg(DRIVER).stdout(Stdio::null()).status();
+        if !installed.is_ok_and(|status| status.success()) {
+            return skip("npm cannot install playwright-core");
+        }
+    }
+    Some(module)
+}
+
+fn cache() -> PathBuf {
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
+    target.canonicalize().unwrap_or(target).join("browser")
+}
