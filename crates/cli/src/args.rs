@@ -2,12 +2,14 @@
 
 mod checkpoint;
 mod dispatch;
+mod mcp;
 mod simulate;
 
 use std::path::PathBuf;
 
 pub(crate) use checkpoint::{CheckpointCommand, RestoreArgs, WhichCheckpoint};
 pub(crate) use dispatch::{DispatchCommand, DispatchSend, DispatchStart};
+pub(crate) use mcp::{McpCall, McpCommand, McpTools};
 pub(crate) use simulate::SimulateArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -125,6 +127,9 @@ pub(crate) enum Command {
     /// Agents in tmux panes: start them, give them tasks, look, stop
     #[command(subcommand)]
     Dispatch(DispatchCommand),
+    /// MCP servers: which there are, what tools they have, and a call of one
+    #[command(subcommand, after_help = "How servers are configured is in docs/mcp.md.")]
+    Mcp(McpCommand),
     /// Answer a hook of an agent: its question on standard input, the answer on standard output
     ///
     /// `wiggum install` connects these. A session is let go whenever anything is wrong on our side.

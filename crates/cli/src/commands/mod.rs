@@ -15,6 +15,7 @@ mod health;
 mod inbox;
 mod install;
 mod loops;
+mod mcp;
 mod monitor;
 mod reference;
 mod replay;
@@ -79,6 +80,7 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Uninstall(args) => install::uninstall(&args),
         Command::Session(command) => session::session(&command),
         Command::Dispatch(command) => dispatch::dispatch(&command),
+        Command::Mcp(command) => mcp::mcp(&command),
         Command::Hook { event } => Ok(crate::session::hook::run(&event)),
         Command::Completions { shell } => Ok(reference::completions(shell)),
         Command::Man => reference::man(),
