@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::metadata::Metadata;
 
 /// What each crate of ours may depend on among ours.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("wiggum-core", &[]),
     ("wiggum-backlog", &["wiggum-core"]),
     ("wiggum-store", &["wiggum-core"]),
@@ -30,6 +30,8 @@ const ARROWS: [(&str, &[&str]); 12] = [
             "wiggum-workspace",
         ],
     ),
+    // A surface: whatever it does to a loop, the engine's desk does for it.
+    ("wiggum-mcp", &["wiggum-core", "wiggum-engine", "wiggum-store"]),
     (
         "wiggum-cli",
         &[
@@ -39,6 +41,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
             "wiggum-core",
             "wiggum-engine",
             "wiggum-integrations",
+            "wiggum-mcp",
             "wiggum-sim",
             "wiggum-store",
             "wiggum-workspace",
@@ -52,10 +55,11 @@ const ARROWS: [(&str, &[&str]); 12] = [
 /// All that the pure core may use: no clock, no I/O, no runtime.
 const CORE: [&str; 6] = ["jiff", "schemars", "serde", "serde_json", "thiserror", "uuid"];
 
-/// A little above what the binary needed on all platforms together when this was last looked at (173).
+/// A little above what the binary needed on all platforms together when this was last looked at (322).
 /// Raise it knowingly. The built-in agent's HTTP, TLS and walk over files came with 45 of them, of which
-/// Linux builds 24; the others are Windows' and macOS's own.
-const MOST_DEPENDENCIES: usize = 180;
+/// Linux builds 24; the others are Windows' and macOS's own. MCP came with about 140: its library, tokio and hyper for
+/// both directions, reqwest and the schemas of tools for the client.
+const MOST_DEPENDENCIES: usize = 330;
 
 #[test]
 fn crates_know_only_whom_they_may() {

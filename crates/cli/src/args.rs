@@ -3,6 +3,7 @@
 mod checkpoint;
 mod dispatch;
 mod mcp;
+mod serve;
 mod simulate;
 
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 pub(crate) use checkpoint::{CheckpointCommand, RestoreArgs, WhichCheckpoint};
 pub(crate) use dispatch::{DispatchCommand, DispatchSend, DispatchStart};
 pub(crate) use mcp::{McpCall, McpCommand, McpTools};
+pub(crate) use serve::{ServeArgs, Whom};
 pub(crate) use simulate::SimulateArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -127,7 +129,7 @@ pub(crate) enum Command {
     /// Agents in tmux panes: start them, give them tasks, look, stop
     #[command(subcommand)]
     Dispatch(DispatchCommand),
-    /// MCP servers: which there are, what tools they have, and a call of one
+    /// MCP in both directions: servers whose tools are called, and the loops here served to clients
     #[command(subcommand, after_help = "How servers are configured is in docs/mcp.md.")]
     Mcp(McpCommand),
     /// Answer a hook of an agent: its question on standard input, the answer on standard output
@@ -164,7 +166,7 @@ prints is its message. It claims the task with `<promise>DONE</promise>` on a li
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The backlog: PRD.json, tasks.json, fix_plan.md or other checkbox Markdown [default: found]
+    /// The backlog: PRD.json, tasks.json, Plan.md, fix_plan.md or other checkbox Markdown [default: found]
     pub(crate) backlog: Option<PathBuf>,
     /// The agent that does the work: claude, codex, gemini, copilot, opencode, aider, amp, api (built
     /// in, over a model's API), or one of wiggum.toml (`wiggum agents` tells what is there)
@@ -191,6 +193,9 @@ pub(crate) struct RunArgs {
     /// Keep the agent's own session from one iteration to the next
     #[arg(long = "continue")]
     pub(crate) continue_sessions: bool,
+    /// Hand the agent wiggum's own MCP server, to claim, ask and report by calling tools
+    #[arg(long)]
+    pub(crate) agent_mcp: bool,
     /// What keeps the agent from writing elsewhere: auto, landlock, bwrap or none [default: auto]
     #[arg(long, value_name = "KIND")]
     pub(crate) sandbox: Option<String>,
@@ -391,14 +396,14 @@ pub(crate) enum By {
     Loop,
 }
 
-impl By {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Task => "task",
-            Self::Agent => "agent",
-            Self::Model => "model",
-            Self::Day => "day",
-            Self::Loop => "loop",
+impl From<By> for wiggum_engine::desk::cost::By {
+    fn from(by: By) -> Self {
+        match by {
+            By::Task => Self::Task,
+            By::Agent => Self::Agent,
+            By::Model => Self::Model,
+            By::Day => Self::Day,
+            By::Loop => Self::Loop,
         }
     }
 }
@@ -462,7 +467,7 @@ pub(crate) struct NudgeArgs {
 pub(crate) struct AnswerArgs {
     /// The question's id, such as q1
     pub(crate) question: String,
-    /// An option's number, your own words, or skip, retry, abort
+    /// An option's number, your own words, or skip, retry, done, abort
     pub(crate) answer: String,
     #[command(flatten)]
     pub(crate) of: LoopArgs,

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use jiff::Timestamp;
 
 use crate::budget::Sum;
+use crate::event::BlobRef;
 use crate::forecast::Group;
 use crate::ids::{Attempt, QuestionId, TaskId};
 use crate::mutant::{Mutant, planted};
@@ -13,6 +14,7 @@ use crate::policy::Policy;
 use crate::schedule::{Rank, ReadyQueue, fixed_score};
 use crate::signal::notes::summary;
 use crate::task::{FileStatus, Selection, Task};
+use crate::work::Fate;
 
 /// How many past attempts of a task are remembered for its next prompt.
 const REMEMBERED_ATTEMPTS: usize = 5;
@@ -82,6 +84,10 @@ pub struct TaskEntry {
     pub checkpoint: Option<String>,
     /// What was flagged and a person approved: that, and nothing else that may be flagged later.
     pub approved: BTreeSet<String>,
+    /// What its own work came to, for later tasks to use.
+    pub result: Option<BlobRef>,
+    /// Its call happened, or may have, and must not be made again unless a person says so.
+    pub fate: Option<Fate>,
     position: u32,
     unmet: usize,
     removed: bool,
@@ -244,7 +250,11 @@ impl Tasks {
                 let entry = &mut self.entries[slot];
                 // What we would write ourselves we may have written: the record of it is lost in a crash.
                 let changed = task.status != entry.spec.status && task.status != entry.state.file_status();
-                let by_person = changed || entry.removed;
+                entry.fate = entry.fate.filter(|_| task.work == entry.spec.work);
+                // A call is not made again because its box is empty: a copy of the file may have come back
+                // from elsewhere. The box is ticked again.
+                let stays = entry.fate.is_some() && task.status == FileStatus::Open;
+                let by_person = (changed || entry.removed) && !stays;
                 entry.spec = task.clone();
                 entry.removed = false;
                 if by_person && entry.state != TaskState::Running {
@@ -424,7 +434,8 @@ impl Tasks {
             TaskState::Failed { .. } => add(&mut counts.failed),
             TaskState::Skipped => add(&mut counts.skipped),
         }
-        if matches!(entry.state, TaskState::Open | TaskState::Running | TaskState::Parked(_)) {
+        let unfinished = matches!(entry.state, TaskState::Open | TaskState::Running | TaskState::Parked(_));
+        if unfinished && entry.spec.work.is_agents() {
             let group = Group::of(&entry.spec);
             let left = self.left.entry(group.clone()).or_default();
             *left = left.saturating_add_signed(by);
@@ -461,6 +472,8 @@ impl TaskEntry {
             last_digest: None,
             checkpoint: None,
             approved: BTreeSet::new(),
+            result: None,
+            fate: None,
             position,
             unmet: 0,
             removed: false,

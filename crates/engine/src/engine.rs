@@ -36,11 +36,15 @@ use crate::journal::Journal;
 use crate::money::Purse;
 use crate::nudge::Nudges;
 use crate::report::Report;
+use crate::reports::Reports;
 use crate::requests;
 use crate::sandbox::Sandbox;
 use crate::state_dir::StateDir;
 use crate::status;
+use crate::tools::{CallOutcome, Ready, Tools};
+use crate::wake::Wake;
 use crate::watched::{Watched, prompt_in_use};
+use crate::work::{self, RunningCall};
 
 /// What may wait in the channel before agents are slowed down.
 const INPUTS: usize = 64;
@@ -67,9 +71,13 @@ pub struct Settings {
     /// All agents that the policy names.
     pub agents: Vec<Agent>,
     pub allow_dirty: bool,
+    /// Agents that know how are handed our own MCP server.
+    pub agent_mcp: bool,
     /// What agents are kept in.
     pub sandbox: Sandbox,
     pub tap: Option<Arc<dyn Tap>>,
+    /// What tasks may call.
+    pub tools: Option<Arc<dyn Tools>>,
     /// Where this machine's loops are entered.
     pub registry: Option<PathBuf>,
     /// This very program.
@@ -94,8 +102,10 @@ impl Settings {
             policy,
             agents,
             allow_dirty: false,
+            agent_mcp: false,
             sandbox: Sandbox { kind: None, says: String::new(), writable: Vec::new() },
             tap: None,
+            tools: None,
             registry: None,
             wiggum: PathBuf::from("wiggum"),
             grace: Grace::default(),
@@ -135,6 +145,17 @@ pub enum Input {
     CheckEnded {
         ended: Ended,
         output: String,
+    },
+    /// A call can be made, or could not be.
+    CallReady {
+        iteration: Iteration,
+        attempt: Attempt,
+        ready: Result<Box<dyn Ready>, String>,
+    },
+    CallEnded {
+        iteration: Iteration,
+        attempt: Attempt,
+        outcome: CallOutcome,
     },
     /// Something waits in the store.
     Wake,
@@ -179,6 +200,8 @@ pub struct Engine<'a> {
     pub(crate) sender: SyncSender<Input>,
     pub(crate) agent: Option<RunningAgent>,
     pub(crate) check: Option<Box<dyn Program>>,
+    /// The call under way.
+    pub(crate) call: Option<RunningCall>,
     /// On the engine's own clock, as is the deadline.
     pub(crate) check_started: Option<Duration>,
     pub(crate) check_deadline: Option<Duration>,
@@ -233,6 +256,8 @@ pub(crate) struct RunningAgent {
     pub(crate) stopping: Option<StopWhy>,
     pub(crate) heart: Heart,
     pub(crate) nudges: Nudges,
+    /// Where it is heard, if it was handed our MCP server.
+    pub(crate) reports: Option<Reports>,
     /// What the agent was ended for that it would not have said itself.
     pub(crate) given_up: Option<Trouble>,
 }
@@ -298,6 +323,7 @@ impl<'a> Engine<'a> {
             sender,
             agent: None,
             check: None,
+            call: None,
             check_started: None,
             check_deadline: None,
             in_place: None,
@@ -371,7 +397,8 @@ impl<'a> Engine<'a> {
         self.start_run()?;
         self.recover(ended)?;
         self.read_backlog()?;
-        self.flush()
+        self.flush()?;
+        self.note_in_plan()
     }
 
     fn start_run(&mut self) -> Result<(), EngineError> {
@@ -399,6 +426,7 @@ impl<'a> Engine<'a> {
             }
             if self.woken.swap(false, Ordering::AcqRel) {
                 self.note_delivered();
+                self.take_reports()?;
                 self.take_requests()?;
             }
             if self.journal.state.open.is_none() {
@@ -465,6 +493,7 @@ impl<'a> Engine<'a> {
         if let Some(signal) = self.interrupted
             && self.agent.is_none()
             && self.check.is_none()
+            && self.call.is_none()
         {
             self.leave_in_order()?;
             return Ok(Some(Outcome::Interrupted { signal }));
@@ -474,6 +503,7 @@ impl<'a> Engine<'a> {
         }
         self.end_processes();
         self.flush()?;
+        self.note_in_plan()?;
         self.write_report();
         let ended = self.journal.state.run.ended.clone();
         Ok(ended.map(|(reason, detail)| Outcome::Ended { reason, detail }))
@@ -533,6 +563,8 @@ impl<'a> Engine<'a> {
                 Ok(())
             }
             Input::CheckEnded { ended, output } => self.check_ended(ended, &output),
+            Input::CallReady { iteration, attempt, ready } => self.call_ready(iteration, attempt, ready),
+            Input::CallEnded { iteration, attempt, outcome } => self.call_ended(iteration, attempt, outcome),
             Input::Wake => Ok(()),
             Input::Person(request) => self.handle_request(&request, "terminal"),
             Input::Interrupt(signal) => {
@@ -555,6 +587,9 @@ impl<'a> Engine<'a> {
         if let Some(check) = &self.check {
             check.stop(Stop::Asked, grace);
         }
+        if let Some(call) = &mut self.call {
+            call.interrupt(grace.term.is_zero());
+        }
     }
 
     /// Stops whatever works on the open iteration; false if that is under way already.
@@ -568,6 +603,9 @@ impl<'a> Engine<'a> {
             let stop = if why == StopWhy::AgentTimeout { Stop::TimedOut } else { Stop::Asked };
             agent.process.stop(stop, grace);
             return Ok(true);
+        }
+        if let Some(call) = &mut self.call {
+            return Ok(call.stop(why));
         }
         match &self.check {
             Some(check) => {
@@ -600,12 +638,19 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    fn handle_request(&mut self, request: &Request, by: &str) -> Result<(), EngineError> {
+    pub(crate) fn handle_request(&mut self, request: &Request, by: &str) -> Result<(), EngineError> {
         match requests::translate(&self.journal.state, request, by) {
             requests::Translated::Events(events) => {
                 for event in events {
                     self.record(event);
                 }
+            }
+            requests::Translated::Report(event) => {
+                let now = self.clock.now();
+                if let Some(agent) = &mut self.agent {
+                    agent.heart.beat(now);
+                }
+                self.record(*event);
             }
             requests::Translated::SkipRunning(task) => {
                 self.skip_after_stop = Some((task, by.to_owned()));
@@ -665,7 +710,9 @@ impl<'a> Engine<'a> {
             })
         });
         if let Some(event) = event {
+            let unticked = work::opened(&event);
             self.record(event);
+            self.note_unticked(&unticked);
         }
         self.backlog.take_in();
         Ok(())
@@ -705,7 +752,7 @@ impl<'a> Engine<'a> {
     }
 
     /// `status.json` is a courtesy to other programs: the journal does not depend on it.
-    fn write_status_file(&mut self) {
+    pub(crate) fn write_status_file(&mut self) {
         let dir = self.dir.loop_dir(self.journal.id);
         let mut status = status::status(&self.journal.state, self.clock.now());
         if let Some((health, beat)) = status.health.as_mut().zip(self.last_beat()) {
@@ -735,18 +782,25 @@ impl<'a> Engine<'a> {
         if let Some(check) = self.check.take() {
             check.stop(Stop::Asked, hurry);
         }
+        if let Some(call) = self.call.take() {
+            call.cancel.cancel();
+        }
         self.host.end_marked("WIGGUM_LOOP_ID", &self.journal.id.to_string());
     }
 
     pub(crate) fn watch_for_requests(&mut self) {
+        self.watcher = self.host.watch(&self.dir.wake_dir(), self.waker());
+        self.woken.store(true, Ordering::Release);
+    }
+
+    /// Wakes this engine from another thread.
+    pub(crate) fn waker(&self) -> Wake {
         let (sender, woken) = (self.sender.clone(), Arc::clone(&self.woken));
-        let wake = move || {
+        Arc::new(move || {
             woken.store(true, Ordering::Release);
             // A full channel means that the engine is awake anyway.
             drop(sender.try_send(Input::Wake));
-        };
-        self.watcher = self.host.watch(&self.dir.wake_dir(), Arc::new(wake));
-        self.woken.store(true, Ordering::Release);
+        })
     }
 
     pub(crate) fn is_interrupted(&self) -> bool {

@@ -7,7 +7,7 @@ use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use wiggum_agents::{Assignment, CommandText, Finished, Problem, Session, StreamParser};
+use wiggum_agents::{Assignment, CommandText, Finished, McpServer, Problem, Session, StreamParser};
 use wiggum_core::decide::StopWhy;
 use wiggum_core::event::{
     AgentFacts, Claim, ClaimSource, Event, Evidence, Exit, Failure, Flag, FlagKind, Trouble, Usage,
@@ -21,7 +21,7 @@ use wiggum_core::signal::error::{failure_from, failure_of};
 use wiggum_core::signal::escalation::read_escalations;
 use wiggum_core::signal::notes::read_notes;
 use wiggum_core::stream::Stream;
-use wiggum_core::task::FileStatus;
+use wiggum_core::task::{FileStatus, Work};
 use wiggum_core::verdict::{Check, checks_for};
 use wiggum_store::Transcript;
 use wiggum_workspace::crash;
@@ -34,7 +34,9 @@ use crate::engine::{Engine, Input, RunningAgent, Tap};
 use crate::error::{EngineError, chain};
 use crate::health::{Ear, Heart};
 use crate::nudge::{self, Nudges};
+use crate::reports::{self, Reports};
 use crate::status;
+use crate::work;
 
 /// How much of what other tasks taught goes into a prompt.
 const MAX_LEARNT: usize = 2 * 1024;
@@ -49,7 +51,8 @@ impl Engine<'_> {
         agent: &str,
         carried: Option<&str>,
     ) -> Result<(), EngineError> {
-        if !self.set_money_aside()? {
+        let work = self.journal.state.task(task).map_or(Work::Agent, |entry| entry.spec.work.clone());
+        if work.is_agents() && !self.set_money_aside()? {
             return Ok(());
         }
         let (base, branch) = match &self.git {
@@ -60,8 +63,15 @@ impl Engine<'_> {
             None => (None, None),
         };
         let carried = self.carry_over(task, carried, base.as_deref())?;
-        let prompt = self.build_prompt(task, attempt, carried.is_some())?;
-        let session = self.choose_session(agent);
+        let (mut prompt, mut session) = (String::new(), None);
+        if work.is_agents() {
+            prompt = self.build_prompt(task, attempt, agent, carried.is_some())?;
+            session = self.choose_session(agent);
+        }
+        let command = match self.settings.agent(agent).filter(|_| work.is_agents()) {
+            Some(agent) => agent.driver.describe(),
+            None => work::describe(&work),
+        };
         let prompt_blob = self.journal.keep_whole(&prompt);
         self.record(Event::IterationStarted {
             iteration,
@@ -70,7 +80,7 @@ impl Engine<'_> {
             base,
             branch,
             carried: carried.clone(),
-            command: self.settings.agent(agent).map_or_else(String::new, |agent| agent.driver.describe()),
+            command,
             agent: agent.to_owned(),
             session: session.as_ref().map(|session| session.id().to_owned()),
             workspace: self.settings.workspace.display().to_string(),
@@ -87,6 +97,9 @@ impl Engine<'_> {
             // The work of the last attempt may hold a prompt of its own.
             self.note_own_files()?;
         }
+        if !work.is_agents() {
+            return self.start_work(&work);
+        }
         if let Err(error) = self.launch_agent(agent, iteration, task, attempt, session.as_ref(), &prompt) {
             let trouble = if error.is_missing_program() { Trouble::Missing } else { Trouble::Other };
             let problem = Some(Problem { trouble, message: String::new() });
@@ -102,6 +115,7 @@ impl Engine<'_> {
         &mut self,
         task: &TaskId,
         attempt: Attempt,
+        agent: &str,
         carried: bool,
     ) -> Result<String, EngineError> {
         let instructions = match &self.settings.prompt {
@@ -135,6 +149,7 @@ impl Engine<'_> {
             checks: &checks,
             continuation: &continuation,
             learnt: &learnt,
+            tools: self.settings.hands_tools_to(agent),
         }))
     }
 
@@ -152,12 +167,19 @@ impl Engine<'_> {
         status::rewrite(&self.dir.loop_dir(id), "prompt.md", prompt)?;
         let agent = self.settings.agent(agent).ok_or_else(|| LaunchProblem::Unknown(agent.to_owned()))?;
         let model = self.journal.state.task(task).and_then(|entry| entry.spec.model.clone());
+        let mcp =
+            self.settings.hands_tools_to(&agent.name).then(|| self.own_server(iteration, task, attempt));
+        let reports = self.dir.reports(id);
+        if mcp.is_some() {
+            Reports::prepare(&reports)?;
+        }
         let assignment = Assignment {
             prompt,
             prompt_file: &prompt_file,
             wiggum: &self.settings.wiggum,
             session: session.map_or(Session::Fresh, ChosenSession::session),
             model: model.as_deref(),
+            mcp: mcp.as_ref(),
         };
         let invocation = agent.driver.invocation(&assignment);
         let mut launch = Launch::new(command_line(invocation.command)?, &self.settings.workspace);
@@ -192,9 +214,26 @@ impl Engine<'_> {
             stopping: None,
             heart,
             nudges: Nudges::open(self.dir.nudges(id)),
+            reports: mcp.map(|_| Reports::open(reports.clone(), self.host.watch(&reports, self.waker()))),
             given_up: None,
         });
         Ok(())
+    }
+
+    /// Our own MCP server, as the agent of this attempt is handed it.
+    fn own_server(&self, iteration: Iteration, task: &TaskId, attempt: Attempt) -> McpServer {
+        let env = [
+            ("WIGGUM_LOOP_ID", self.journal.id.to_string()),
+            ("WIGGUM_TASK_ID", task.to_string()),
+            ("WIGGUM_ITERATION", iteration.to_string()),
+            ("WIGGUM_ATTEMPT", attempt.to_string()),
+            (reports::VARIABLE, self.dir.reports(self.journal.id).display().to_string()),
+        ];
+        McpServer {
+            program: self.settings.wiggum.clone(),
+            arguments: ["mcp", "serve", "--for", "agent"].map(str::to_owned).to_vec(),
+            env: env.map(|(name, value)| (name.to_owned(), value)).to_vec(),
+        }
     }
 
     /// What agents and checks find in their environment.
@@ -217,6 +256,8 @@ impl Engine<'_> {
 
     pub(crate) fn agent_ended(&mut self, ended: Ended, finished: &Finished) -> Result<(), EngineError> {
         self.close_nudges();
+        // What it said last may not have been looked at.
+        self.take_reports()?;
         let (prompt, stopping, given_up) = match self.agent.take() {
             Some(agent) => (agent.prompt, agent.stopping, agent.given_up),
             None => Default::default(),
@@ -276,15 +317,17 @@ impl Engine<'_> {
     ) -> Result<(), EngineError> {
         let Some(open) = &self.journal.state.open else { return Ok(()) };
         let (iteration, attempt, task) = (open.iteration, open.attempt, open.task.clone());
+        let reported = open.reported.clone();
         let (ticked, backlog_flags) = self.guard_backlog(&task)?;
         flags.extend(backlog_flags);
         flags.extend(self.touched()?);
         let rules = &self.journal.state.policy.claims;
         let promises: Vec<&str> = rules.promises.iter().map(String::as_str).collect();
         let reader = ClaimReader { task: &task, prompt, promises: &promises };
-        let claim = reader.read(&finished.message).or(ticked);
+        let claim = reader.read(&finished.message).or(ticked).or(reported.claim);
         let phrase = rules.phrase(&finished.message).map(str::to_owned);
-        let questions = read_escalations(&finished.message, prompt);
+        let mut questions = reported.questions;
+        questions.extend(read_escalations(&finished.message, prompt));
         let failed = finished.problem.is_some() || ended.exit == Exit::TimedOut;
         let error = (failed && questions.is_empty())
             .then(|| describe_failure(ended.exit, finished, ended.duration.into()));

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::OutputArgs;
+use super::serve::{self, ServeArgs};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
@@ -18,6 +19,12 @@ pub(crate) enum McpCommand {
     /// or tool or the params do not fit, 130 interrupted.
     #[command(after_help = CALL_EXAMPLES)]
     Call(McpCall),
+    /// Serve the loops of this repository to an MCP client: tools, resources and prompts
+    ///
+    /// Over standard input and output, as clients start servers, or over HTTP. Standard output carries the
+    /// protocol and nothing else.
+    #[command(after_help = serve::EXAMPLES)]
+    Serve(Box<ServeArgs>),
 }
 
 const CALL_EXAMPLES: &str = "\

@@ -2,11 +2,9 @@
 
 mod agents;
 mod backlog;
-mod calls;
 mod checkpoint;
 mod cost;
 mod demo;
-pub(crate) mod describe;
 mod dispatch;
 mod doctor;
 mod events;
@@ -29,7 +27,6 @@ mod simulate;
 mod status;
 mod task;
 mod tokens;
-mod watch;
 
 pub(crate) use run::resolvable;
 
@@ -156,8 +153,8 @@ pub(crate) fn find_backlog(workspace: &Path, named: Option<&Path>) -> Result<Pat
         wiggum_backlog::candidates().iter().map(|name| workspace.join(name)).find(|path| path.is_file());
     found.ok_or_else(|| {
         Failure::usage(format!("no backlog in {}", workspace.display())).hint(
-            "name one: `wiggum run PRD.json`. Understood are PRD.json, tasks.json, fix_plan.md and other \
-             Markdown with checkboxes",
+            "name one: `wiggum run PRD.json`. Understood are PRD.json, tasks.json, Plan.md, fix_plan.md and \
+             other Markdown with checkboxes",
         )
     })
 }

@@ -1,7 +1,8 @@
-//! `wiggum mcp`: the MCP servers that are configured here, their tools, and a call of one by hand.
+//! `wiggum mcp`: the MCP servers that are configured here, their tools, and a call of one by hand; and our own server.
 
 mod call;
 mod list;
+mod serve;
 mod tools;
 
 use std::process::ExitCode;
@@ -26,6 +27,7 @@ pub(crate) fn mcp(command: &McpCommand) -> Result<ExitCode, Failure> {
         McpCommand::List(output) => list::list(&Desk::open()?, output),
         McpCommand::Tools(args) => tools::tools(&Desk::open()?, args),
         McpCommand::Call(args) => call::call(&Desk::open()?, args),
+        McpCommand::Serve(args) => serve::serve(args),
     }
 }
 
