@@ -14,7 +14,7 @@ use wiggum_workspace::process::{self, CommandLine};
 
 use crate::args::RunArgs;
 use crate::ask::Terminal;
-use crate::commands::{find_backlog, surroundings};
+use crate::commands::{environment, find_backlog, surroundings};
 use crate::config::value::{Amount, parse_duration};
 use crate::config::{self, Config, ConfigSource, Flags};
 use crate::detect;
@@ -22,6 +22,7 @@ use crate::failure::Failure;
 use crate::narrate::{JsonLines, Narrator};
 use crate::record::{Recorded, Recording};
 use crate::sandbox::sandbox;
+use crate::servers::loop_tools;
 use crate::started;
 use crate::team::team;
 
@@ -164,6 +165,7 @@ pub(crate) fn settings(workspace: &Path, config: Config, interactive: bool) -> R
         agent_mcp: config.agent.mcp,
         sandbox,
         wiggum: own_path()?,
+        tools: Some(loop_tools(workspace, &config, &environment())),
         ..Settings::new(workspace, &name, team.agents)
     })
 }
