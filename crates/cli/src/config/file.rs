@@ -10,6 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::agents::{self, AGENT_KEYS, AgentKey};
 use super::keys::{self, KEYS, Key, SECTIONS, Settable};
+use super::mcp;
 use super::prices::{self, PRICE_KEYS};
 use super::problem::{distance, nearest};
 use super::read::{Fault, read};
@@ -38,6 +39,10 @@ pub(super) fn layer(path: &Path, text: &str, source: impl Fn(PathBuf, usize) -> 
     for (model, name, amount, span) in walk.prices {
         let source = source(path.to_owned(), line_of(text, span.start));
         layer.prices.push(prices::Setting { model, name, amount, source, place: place(&span) });
+    }
+    for found in walk.mcp {
+        let source = source(path.to_owned(), line_of(text, found.span.start));
+        layer.mcp.push(found.at(source, place(&found.span)));
     }
     layer
 }
@@ -83,6 +88,8 @@ struct Walk {
     agents: Vec<(String, &'static AgentKey, Value, Range<usize>)>,
     /// What the sections `[prices."MODEL"]` say.
     prices: Vec<(String, &'static str, Amount, Range<usize>)>,
+    /// What the sections `[mcp.servers.NAME]` say.
+    mcp: Vec<mcp::Found>,
 }
 
 impl Walk {
@@ -93,6 +100,12 @@ impl Walk {
                 Some((section, _)) => self.section(section, name, value),
                 None if name.get_ref() == agents::SECTION => self.agents(name, value),
                 None if name.get_ref() == prices::SECTION => self.prices(name, value),
+                None if name.get_ref() == mcp::SECTION => {
+                    let servers = mcp::read_section(name.span(), value);
+                    self.mcp = servers.found;
+                    self.faults.extend(servers.faults);
+                    self.unknown.extend(servers.unknown);
+                }
                 None => self.entry("", name, value),
             }
         }

@@ -1,7 +1,7 @@
 //! Configuration, resolved once: layers in, one [`Config`] out, in which every value remembers
 //! where it came from.
 //!
-//! The layers, later wins: built-in defaults, the user's file, `wiggum.toml` in the workspace, the
+//! The layers, later wins: built-in defaults, the user's file, `.mcp.json` and `wiggum.toml` in the workspace, the
 //! environment, flags. All that is wrong in any of them is reported at once.
 //!
 //! What keys there are is the matter of [`keys`]; whether a file that a value names exists, and
@@ -12,6 +12,8 @@ pub(crate) mod environment;
 mod file;
 pub(crate) mod generate;
 pub(crate) mod keys;
+pub(crate) mod mcp;
+mod mcp_json;
 mod prices;
 pub(crate) mod problem;
 mod read;
@@ -95,6 +97,8 @@ pub(crate) struct Config {
     /// All rules of the run but two, which are not configuration: `people.present` is up to
     /// whoever knows the terminal, `selection` to the backlog.
     pub(crate) policy: Policy,
+    /// The sections `[mcp.servers.NAME]`, and what `.mcp.json` says beneath them.
+    pub(crate) mcp: BTreeMap<String, mcp::ServerConfig>,
     /// The sections `[prices."MODEL"]` as they were written.
     prices: BTreeMap<String, prices::Written>,
     origins: BTreeMap<&'static str, Origin>,
@@ -152,6 +156,7 @@ pub(crate) fn resolve(sources: &Sources<'_>) -> Result<Config, ConfigProblems> {
     if let Some(path) = &sources.user_file {
         layers.push(file_layer(path, |path, line| ConfigSource::UserFile { path, line }));
     }
+    layers.push(mcp_json::layer(&sources.workspace.join(mcp_json::FILE)));
     let workspace_file = sources.workspace.join(WORKSPACE_FILE);
     layers.push(file_layer(&workspace_file, |path, line| ConfigSource::WorkspaceFile { path, line }));
     layers.push(environment::layer(sources.env));
@@ -168,6 +173,7 @@ pub(crate) fn resolve(sources: &Sources<'_>) -> Result<Config, ConfigProblems> {
         for setting in layer.agents {
             config.set_agent(setting);
         }
+        problems.extend(mcp::adopt(&mut config.mcp, layer.mcp));
         for setting in layer.prices {
             config.prices.entry(setting.model.clone()).or_default().set(setting);
         }
@@ -176,6 +182,7 @@ pub(crate) fn resolve(sources: &Sources<'_>) -> Result<Config, ConfigProblems> {
     if problems.is_empty() {
         problems.extend(config.contradiction());
         problems.extend(config.adopt_prices());
+        problems.extend(config.mcp.iter().filter_map(|(name, server)| server.contradiction(name)));
     }
     if !problems.is_empty() {
         return Err(ConfigProblems(problems));
@@ -209,7 +216,8 @@ impl Config {
     pub(crate) fn explain(&self) -> Vec<Explained> {
         let named = self.agents.iter().flat_map(|(name, agent)| agent.explain(name));
         let prices = self.prices.iter().flat_map(|(model, written)| written.explain(model));
-        keys::KEYS.iter().map(|key| self.explain_key(key)).chain(named).chain(prices).collect()
+        let servers = self.mcp.iter().flat_map(|(name, server)| server.explain(name));
+        keys::KEYS.iter().map(|key| self.explain_key(key)).chain(named).chain(servers).chain(prices).collect()
     }
 
     /// Where the value of a key came from.
@@ -306,6 +314,7 @@ impl Default for Config {
             agent: AgentConfig::default(),
             agents: BTreeMap::new(),
             policy: Policy::default(),
+            mcp: BTreeMap::new(),
             prices: BTreeMap::new(),
             origins: BTreeMap::new(),
         }
@@ -344,6 +353,7 @@ struct Layer {
     settings: Vec<Setting>,
     agents: Vec<agents::Setting>,
     prices: Vec<prices::Setting>,
+    mcp: Vec<mcp::Setting>,
     problems: Vec<Problem>,
 }
 
