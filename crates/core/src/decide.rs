@@ -355,7 +355,8 @@ fn run_deadline(state: &Loop, now: Timestamp) -> Option<Timestamp> {
 fn gather(state: &Loop, open: &OpenIteration) -> Plan {
     let (iteration, attempt) =
         (open.iteration, open.attempt.saturating_add(u32::from(planted(Mutant::StaleResults))));
-    if !open.tree_taken {
+    let too_early = planted(Mutant::ChecksFirst) && open.evidence.is_empty() && open.claim.is_some();
+    if !open.tree_taken && !too_early {
         return one(Action::TakeTree { iteration, attempt });
     }
     if wants_evidence(state, open) {
@@ -382,7 +383,10 @@ fn signals(state: &Loop, open: &OpenIteration) -> Vec<Signal> {
 
 /// What follows from the last event and has to be out of the way before anything new starts.
 fn tidy(state: &Loop) -> Option<Plan> {
-    if let Some((task, iteration)) = &state.unkept {
+    if state.unkept.is_some() && planted(Mutant::ResetsUnkept) {
+        return Some(one(Action::ResetWorkspace));
+    }
+    if let Some((task, iteration)) = state.unkept.as_ref().filter(|_| !planted(Mutant::ForgetsWork)) {
         return Some(one(Action::KeepWork { task: task.clone(), iteration: *iteration }));
     }
     if let Some((task, reason)) = state.to_fail.front() {
@@ -392,9 +396,11 @@ fn tidy(state: &Loop) -> Option<Plan> {
         return Some(raise(state, task.clone(), question.clone()));
     }
     if let Some((iteration, attempt, trigger)) = state.handoffs.due.clone() {
+        let iteration = iteration + u32::from(planted(Mutant::HandsOverAnother));
         return Some(record(Event::HandoffStarted { iteration, attempt, trigger, asked: false }));
     }
-    if state.checkpoints.due {
+    let left_out = planted(Mutant::SkipsCheckpoints) && state.checkpoints.last.is_some();
+    if state.checkpoints.due && !left_out {
         return Some(one(Action::Checkpoint));
     }
     write_status(state)
@@ -468,7 +474,8 @@ fn cool_down(state: &Loop, now: Timestamp) -> Option<Plan> {
     let (tripped, until) = state.breaker.cooling(&state.policy.breaker)?;
     let waiting = Waiting::Breaker { why: tripped.why.clone(), until };
     let wake_at = [Some(until), run_deadline(state, now)].into_iter().flatten().min();
-    (until > now).then(|| Plan { wake_at, waiting: Some(waiting), ..Plan::default() })
+    let cools = until > now && !planted(Mutant::IgnoresCooldown);
+    cools.then(|| Plan { wake_at, waiting: Some(waiting), ..Plan::default() })
 }
 
 fn hold_for_budget(state: &Loop, now: Timestamp) -> Option<Plan> {
@@ -509,7 +516,7 @@ fn start(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Plan {
         Workspace::Clean => true,
         Workspace::Holds(holder) => *holder == task && carried.is_some(),
     };
-    if !fits && state.git {
+    if !fits && state.git && !planted(Mutant::CarriesAcross) {
         return one(Action::ResetWorkspace);
     }
     one(Action::StartIteration {
@@ -563,7 +570,13 @@ fn end(state: &Loop, reason: EndReason, detail: String) -> Plan {
     }
     match &state.user_changes {
         Some(commit) => one(Action::PutBackUserChanges { commit: commit.clone() }),
-        None => record(Event::RunEnded { run: state.run.number, reason, detail }),
+        None => {
+            let mut plan = record(Event::RunEnded { run: state.run.number, reason, detail });
+            if planted(Mutant::EndsTwice) {
+                plan.actions.extend_from_within(..);
+            }
+            plan
+        }
     }
 }
 

@@ -227,6 +227,7 @@ impl Loop {
                 self.name.clone_from(name);
                 self.repository.clone_from(repository);
                 self.backlog.clone_from(backlog);
+                self.run.active = planted(Mutant::RunsUnstarted);
             }
             Event::RunStarted { run, policy, agent, git, version: _, sandbox: _ } => {
                 self.agents.start_anew();
@@ -349,6 +350,9 @@ impl Loop {
             Event::TreeAltered { .. } => {
                 if let Some(open) = &mut self.open {
                     open.stage = Stage::Judging;
+                    if planted(Mutant::TrustsAltered) {
+                        return;
+                    }
                     open.altered += 1;
                     open.tree_taken = false;
                     open.evidence.clear();
