@@ -440,14 +440,27 @@ fn hold_for_answer(state: &Loop, now: Timestamp) -> Option<Plan> {
     }
     let until = |raised_at| add_millis(raised_at, state.policy.people.wait.0);
     let held = state.questions.values().map(|asked| until(asked.raised_at)).filter(|at| *at > now).min()?;
-    Some(Plan { wake_at: Some(held), waiting: Some(waiting_for_answers(state)), ..Plan::default() })
+    Some(wait_for_answers(state, Some(held), now))
+}
+
+/// People may take longer than the run has time for.
+fn wait_for_answers(state: &Loop, until: Option<Timestamp>, now: Timestamp) -> Plan {
+    if let Some(detail) = termination::time_is_up(state, now) {
+        return end(state, EndReason::MaxDuration, detail);
+    }
+    let questions = state.questions.keys().copied().collect();
+    Plan {
+        wake_at: [until, run_deadline(state, now)].into_iter().flatten().min(),
+        waiting: Some(Waiting::Answer { questions }),
+        ..Plan::default()
+    }
 }
 
 fn start_next(state: &Loop, now: Timestamp) -> Plan {
     let next = state.tasks.next(now);
     let delayed = state.tasks.next_delayed(now);
     if next.is_none() && delayed.is_none() {
-        return ask_or_end(state);
+        return ask_or_end(state, now);
     }
     if let Some((reason, detail)) = termination::reached(state, now) {
         return end(state, reason, detail);
@@ -529,7 +542,7 @@ fn start(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Plan {
 }
 
 /// Nothing can start: people are asked about what stands in the way, or needed to answer.
-fn ask_or_end(state: &Loop) -> Plan {
+fn ask_or_end(state: &Loop, now: Timestamp) -> Plan {
     for blocker in state.tasks.blockers() {
         let task = &blocker.spec.id;
         if state.run.asked_about.contains(task)
@@ -549,13 +562,9 @@ fn ask_or_end(state: &Loop) -> Plan {
         return raise(state, Some(task.clone()), question);
     }
     if state.policy.people.present && !state.questions.is_empty() {
-        return Plan { waiting: Some(waiting_for_answers(state)), ..Plan::default() };
+        return wait_for_answers(state, None, now);
     }
     end(state, EndReason::PersonNeeded, needed_text(state))
-}
-
-fn waiting_for_answers(state: &Loop) -> Waiting {
-    Waiting::Answer { questions: state.questions.keys().copied().collect() }
 }
 
 /// Ends the run, with the workspace as its user would want to find it: the unfinished work is under

@@ -185,7 +185,7 @@ fn iterations_used(state: &Loop, _now: Timestamp) -> Option<String> {
     Some(format!("{limit} iterations used"))
 }
 
-fn time_is_up(state: &Loop, now: Timestamp) -> Option<String> {
+pub(crate) fn time_is_up(state: &Loop, now: Timestamp) -> Option<String> {
     let early = if planted(Mutant::EndsBeforeTime) { 600_000 } else { 0 };
     let limit = state.policy.limits.duration.filter(|limit| state.active_ms(now) + early >= limit.0)?;
     Some(format!("ran for {:?}", limit.as_duration()))
