@@ -867,6 +867,10 @@ impl Loop {
         let Some(open) = std::mem::replace(&mut self.open, under_way) else { return };
         self.iterations = open.iteration.saturating_sub(1);
         self.run.iterations = self.run.iterations.saturating_sub(1);
+        if open.vitals.health == Health::Terminated {
+            // It will be given up again, in the attempt that takes the place of this one.
+            self.run.terminations = self.run.terminations.saturating_sub(1);
+        }
         self.agents.worked(&open.agent, open.session.as_ref());
         self.handoffs.pending.clone_from(&open.after_handoff);
         self.set_state(&open.task, TaskState::Open, at);
