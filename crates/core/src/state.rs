@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::Timestamp;
+use uuid::Uuid;
 
 use crate::agents::Agents;
 use crate::breaker::{self, Breaker};
@@ -106,6 +107,8 @@ pub struct Run {
     pub usage: Usage,
     pub stop_requested: Option<String>,
     pub ended: Option<(EndReason, String)>,
+    /// The checkpoint the loop was put back to since the run ended.
+    pub restored: Option<Uuid>,
     /// Failed or blocking tasks a person was asked about in this run.
     pub asked_about: BTreeSet<TaskId>,
 }

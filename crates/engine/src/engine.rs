@@ -705,7 +705,7 @@ impl<'a> Engine<'a> {
     }
 
     /// `status.json` is a courtesy to other programs: the journal does not depend on it.
-    fn write_status_file(&mut self) {
+    pub(crate) fn write_status_file(&mut self) {
         let dir = self.dir.loop_dir(self.journal.id);
         let mut status = status::status(&self.journal.state, self.clock.now());
         if let Some((health, beat)) = status.health.as_mut().zip(self.last_beat()) {

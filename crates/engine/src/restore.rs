@@ -36,6 +36,9 @@ impl Engine<'_> {
     /// Puts the loop back to a checkpoint. No run may be under way: this engine holds the lease.
     pub fn restore(&mut self, id: Uuid, changes: Changes, by: &str) -> Result<Restored, EngineError> {
         let result = self.go_back(id, changes, by);
+        if result.is_ok() {
+            self.write_status_file();
+        }
         let epoch = self.journal.epoch();
         let released = self.journal.store.release(self.journal.id, epoch);
         let restored = result?;

@@ -72,7 +72,8 @@ pub(crate) fn of(loops: &Loops, record: &LoopRecord) -> Result<LoopHealth, Failu
     let mut status = loops.status(record)?;
     let written = last_beat(loops, record);
     let health = status.health.take().filter(|_| engine.is_some());
-    let interrupted = engine.is_none() && status.termination_reason.is_none() && status.run > 0;
+    let rests = status.termination_reason.is_some() || status.restored.is_some();
+    let interrupted = engine.is_none() && !rests && status.run > 0;
     Ok(LoopHealth {
         interrupted,
         died: interrupted && dead,

@@ -82,7 +82,8 @@ pub(crate) fn all(loops: &Loops) -> Result<Vec<Seen>, Failure> {
             Engine::Dead(_) | Engine::None => None,
         };
         let status = loops.status(&record)?;
-        let interrupted = engine.is_none() && status.termination_reason.is_none();
+        let rests = status.termination_reason.is_some() || status.restored.is_some();
+        let interrupted = engine.is_none() && !rests;
         all.push(Seen { status, engine, interrupted });
     }
     Ok(all)
@@ -126,6 +127,8 @@ fn headline(seen: &Seen, style: Style) -> String {
     let Status { name, backlog, state, run, agent, .. } = &seen.status;
     let state = if seen.interrupted {
         style.yellow("interrupted: `wiggum run` goes on")
+    } else if seen.status.restored.is_some() {
+        style.yellow("back at a checkpoint: `wiggum run` goes on")
     } else {
         match state.as_str() {
             "running" | "completed" => style.green(state),
