@@ -9,11 +9,13 @@ use std::ops::Range;
 
 use wiggum_core::task::{Criterion, FileStatus};
 
+use crate::plan::header::{PlanValue, written};
 use crate::problem::Problems;
 use crate::{Backlog, Dialect, Place, markdown};
 
 mod json;
 mod lines;
+mod plan;
 
 /// A task to be added to a backlog. What is left empty is not written.
 #[derive(Clone, Debug, Default)]
@@ -108,10 +110,27 @@ impl Backlog {
                 self.object_changes(position, |object| json::flag_status(object, "completed", status))
             }
             Dialect::Tasks => self.object_changes(position, |object| json::word_status(object, status)),
+            Dialect::Plan => plan::status(self, position, status),
         };
         self.splice(changes);
         self.tasks[position].status = status;
+        if let Some(place) = self.places.get_mut(position) {
+            // A note just written stands where the next one would go; one taken out is no more.
+            place.note = place.note.take().filter(|note| !note.is_empty());
+        }
         Ok(())
+    }
+
+    /// Writes a value of a plan's front matter, in the place and the quotes of the old one. A key
+    /// that the file does not have is not added.
+    pub fn set_plan(&mut self, value: PlanValue<'_>) {
+        let Some(front) = &mut self.front else { return };
+        front.note(value);
+        let Some(range) = front.values.of(value) else { return };
+        let with = written(value, &self.text[..range.start]);
+        if self.text[range.clone()] != with {
+            self.splice(vec![Change { range, with }]);
+        }
     }
 
     /// Brings `failed_attempts` and `last_attempt_at` of a tasks.json up to date where the file
@@ -125,9 +144,12 @@ impl Backlog {
         let position = self.position(id)?;
         match self.dialect {
             Dialect::Tasks => {}
-            Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui | Dialect::Ralphy | Dialect::Markdown => {
-                return Ok(());
-            }
+            Dialect::Prd
+            | Dialect::Snarktank
+            | Dialect::RalphTui
+            | Dialect::Ralphy
+            | Dialect::Markdown
+            | Dialect::Plan => return Ok(()),
         }
         let values = [("failed_attempts", i64::from(failed_attempts)), ("last_attempt_at", last_attempt_at)];
         let changes = self.object_changes(position, |object| json::present_numbers(object, &values));
@@ -150,8 +172,16 @@ impl Backlog {
         self.check_expressible(task)?;
         let mut ids = self.ids();
         ids.insert(task.id.clone());
-        if self.dialect != Dialect::Markdown {
-            return self.adopt(json::with_added(self, task), &ids);
+        match self.dialect {
+            Dialect::Markdown => {}
+            Dialect::Plan => {
+                self.adopt(plan::with_added(self, task)?, &ids)?;
+                self.set_plan(PlanValue::TotalSteps(self.count()));
+                return Ok(());
+            }
+            Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui | Dialect::Ralphy | Dialect::Tasks => {
+                return self.adopt(json::with_added(self, task), &ids);
+            }
         }
         let mut outcome = Err(self.not_expressible(task, "text"));
         for text in lines::with_added(self, task) {
@@ -185,7 +215,7 @@ impl Backlog {
             return Err(EditError::NotSiblings { id: id.to_owned(), target });
         }
         let text = match self.dialect {
-            Dialect::Markdown => lines::with_moved(self, from, target, after),
+            Dialect::Markdown | Dialect::Plan => lines::with_moved(self, from, target, after),
             Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui | Dialect::Ralphy | Dialect::Tasks => {
                 json::with_moved(self, from, target, after)
             }
@@ -216,12 +246,23 @@ impl Backlog {
         let mut ids = self.ids();
         ids.remove(id);
         let text = match self.dialect {
-            Dialect::Markdown => lines::without(&self.text, self.places[position].span.clone()),
+            Dialect::Markdown | Dialect::Plan => {
+                lines::without(&self.text, self.places[position].span.clone())
+            }
             Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui | Dialect::Ralphy | Dialect::Tasks => {
                 json::without(self, position)
             }
         };
-        self.adopt(text, &ids)
+        self.adopt(text, &ids)?;
+        if self.dialect == Dialect::Plan {
+            self.set_plan(PlanValue::TotalSteps(self.count()));
+            self.set_plan(PlanValue::CompletedSteps(plan::completed(&self.tasks)));
+        }
+        Ok(())
+    }
+
+    fn count(&self) -> u32 {
+        u32::try_from(self.tasks.len()).unwrap_or(u32::MAX)
     }
 
     fn position(&self, id: &str) -> Result<usize, EditError> {
@@ -245,7 +286,8 @@ impl Backlog {
                 | Dialect::RalphTui
                 | Dialect::Ralphy
                 | Dialect::Tasks
-                | Dialect::Markdown,
+                | Dialect::Markdown
+                | Dialect::Plan,
                 FileStatus::Open | FileStatus::Done | FileStatus::Failed | FileStatus::Skipped,
             ) => status,
         }
@@ -322,15 +364,21 @@ impl Backlog {
         for Change { range, with } in changes {
             self.text.replace_range(range.clone(), &with);
             let moved = |at: usize| if at >= range.end { at - range.len() + with.len() } else { at };
-            for Place { span, id_at, mark, rank: _ } in &mut self.places {
-                *span = moved(span.start)..moved(span.end);
-                *id_at = if *mark == range { *id_at } else { moved(*id_at) };
-                *mark = if *mark == range {
+            let own = |place: &mut Range<usize>| {
+                *place = if *place == range {
                     range.start..range.start + with.len()
                 } else {
-                    moved(mark.start)..moved(mark.end)
+                    moved(place.start)..moved(place.end)
                 };
+            };
+            for Place { span, id_at, mark, rank: _, note, note_at } in &mut self.places {
+                *span = moved(span.start)..moved(span.end);
+                *id_at = if *mark == range { *id_at } else { moved(*id_at) };
+                *note_at = if range.start == *note_at { *note_at } else { moved(*note_at) };
+                own(mark);
+                note.iter_mut().for_each(own);
             }
+            self.front.iter_mut().flat_map(|front| front.values.all()).for_each(own);
             self.list = moved(self.list.start)..moved(self.list.end);
         }
     }

@@ -32,15 +32,18 @@ mod fields;
 mod graph;
 pub mod json;
 mod markdown;
+mod plan;
 mod prd;
 mod problem;
 mod slug;
 mod tasks;
 
 pub use edit::{EditError, NewTask, Position};
+pub use plan::header::{PlanHeader, PlanValue};
 pub use problem::{Problem, Problems};
 
 use json::{BOM, Document, Kind, Value};
+use plan::header::Front;
 use problem::Findings;
 
 /// A backlog file as it was read: its text, its tasks, and where in the text each stands.
@@ -56,6 +59,8 @@ pub struct Backlog {
     /// The JSON array of the tasks, brackets included; nothing for Markdown.
     list: Range<usize>,
     unsupported: Vec<(TaskId, String)>,
+    /// Of a plan.
+    front: Option<Front>,
 }
 
 /// Which program's format a file is in.
@@ -73,6 +78,8 @@ pub enum Dialect {
     Tasks,
     /// Checkboxes: fix_plan.md, PRD.md, TODO.md.
     Markdown,
+    /// Plan.md: front matter with a plan_id, and steps with an action type.
+    Plan,
 }
 
 impl Dialect {
@@ -85,6 +92,7 @@ impl Dialect {
             Self::Ralphy => "ralphy JSON",
             Self::Tasks => "tasks.json",
             Self::Markdown => "Markdown",
+            Self::Plan => "Plan.md",
         }
     }
 
@@ -93,7 +101,7 @@ impl Dialect {
         match status {
             FileStatus::Open | FileStatus::Done | FileStatus::Skipped => true,
             FileStatus::Failed => match self {
-                Self::Tasks | Self::Markdown => true,
+                Self::Tasks | Self::Markdown | Self::Plan => true,
                 Self::Prd | Self::Snarktank | Self::RalphTui | Self::Ralphy => false,
             },
         }
@@ -103,7 +111,7 @@ impl Dialect {
     fn is_ordered_by_priority(self) -> bool {
         match self {
             Self::Snarktank | Self::RalphTui => true,
-            Self::Prd | Self::Ralphy | Self::Tasks | Self::Markdown => false,
+            Self::Prd | Self::Ralphy | Self::Tasks | Self::Markdown | Self::Plan => false,
         }
     }
 }
@@ -119,6 +127,8 @@ pub fn candidates() -> &'static [&'static str] {
         ".ralph/fix_plan.md",
         "fix_plan.md",
         "@fix_plan.md",
+        "Plan.md",
+        "PLAN.md",
         "PRD.md",
         "prd.md",
         "TODO.md",
@@ -151,8 +161,8 @@ impl Backlog {
         if !findings.is_empty() {
             return Err(findings.into_problems(file_name, &text));
         }
-        let Parsed { dialect, tasks, places, list, unsupported } = parsed;
-        Ok(Self { file: file_name.to_owned(), text, dialect, tasks, places, by_id, list, unsupported })
+        let Parsed { dialect, tasks, places, list, unsupported, front } = parsed;
+        Ok(Self { file: file_name.to_owned(), text, dialect, tasks, places, by_id, list, unsupported, front })
     }
 
     pub fn dialect(&self) -> Dialect {
@@ -171,10 +181,18 @@ impl Backlog {
     pub fn selection(&self) -> Selection {
         match self.dialect {
             Dialect::Tasks => Selection::Score,
-            Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui | Dialect::Ralphy | Dialect::Markdown => {
-                Selection::FileOrder
-            }
+            Dialect::Prd
+            | Dialect::Snarktank
+            | Dialect::RalphTui
+            | Dialect::Ralphy
+            | Dialect::Markdown
+            | Dialect::Plan => Selection::FileOrder,
         }
+    }
+
+    /// What the front matter says, if this is a plan.
+    pub fn plan(&self) -> Option<&PlanHeader> {
+        self.front.as_ref().map(|front| &front.header)
     }
 
     pub fn text(&self) -> &str {
@@ -186,7 +204,7 @@ impl Backlog {
     pub fn ticks_are_claims(&self) -> bool {
         match self.dialect {
             Dialect::Snarktank | Dialect::Markdown => true,
-            Dialect::Prd | Dialect::RalphTui | Dialect::Ralphy | Dialect::Tasks => false,
+            Dialect::Prd | Dialect::RalphTui | Dialect::Ralphy | Dialect::Tasks | Dialect::Plan => false,
         }
     }
 
@@ -212,9 +230,17 @@ impl Backlog {
         for (id, message) in &self.unsupported {
             report(id, message);
         }
-        for task in self.tasks.iter().filter(|task| task.work != Work::Agent) {
-            let name = task.work.name();
-            report(&task.id, &format!("work of kind `{name}` is not available yet; expected `agent`"));
+        for task in &self.tasks {
+            match task.work {
+                Work::Agent | Work::File { .. } | Work::Notice { .. } | Work::McpCall { .. } => {}
+                Work::Command { .. } | Work::Gate { .. } | Work::Flow { .. } => {
+                    let (name, known) = (task.work.name(), "agent, file, notice or mcp_call");
+                    report(
+                        &task.id,
+                        &format!("work of kind `{name}` is not available yet; expected {known}"),
+                    );
+                }
+            }
         }
         findings.into_problems(&self.file, &self.text).0
     }
@@ -228,11 +254,12 @@ struct Parsed {
     places: Vec<Place>,
     list: Range<usize>,
     unsupported: Vec<(TaskId, String)>,
+    front: Option<Front>,
 }
 
 impl Parsed {
     fn new(dialect: Dialect, list: Range<usize>) -> Self {
-        Self { dialect, tasks: Vec::new(), places: Vec::new(), list, unsupported: Vec::new() }
+        Self { dialect, tasks: Vec::new(), places: Vec::new(), list, unsupported: Vec::new(), front: None }
     }
 
     fn for_list(dialect: Dialect, list: Value<'_>) -> Self {
@@ -268,11 +295,15 @@ struct Place {
     mark: Range<usize>,
     /// The `priority` of the file, where the order goes by it.
     rank: Option<i64>,
+    /// Plan: the note that a step failed, with the blank before it.
+    note: Option<Range<usize>>,
+    /// Plan: where such a note goes.
+    note_at: usize,
 }
 
 impl Place {
     fn json(span: Range<usize>, id_at: usize) -> Self {
-        Self { span, id_at, mark: 0..0, rank: None }
+        Self { span, id_at, mark: 0..0, rank: None, note: None, note_at: 0 }
     }
 }
 
@@ -305,7 +336,7 @@ fn parse_text(file_name: &str, text: &str, findings: &mut Findings) -> Parsed {
         );
         return Parsed::new(Dialect::Ralphy, 0..0);
     }
-    markdown::parse(text)
+    plan::parse(file_name, text, findings).unwrap_or_else(|| markdown::parse(text))
 }
 
 /// Markdown may start with a bracket too, but not like this.

@@ -39,7 +39,7 @@ pub(crate) fn mark_of(status: FileStatus) -> &'static str {
 
 /// `None` if no box is written like this. `~` and `/` mean in progress to those who use them,
 /// which is open to us; so are the marks we do not know.
-fn status_of(mark: &str) -> Option<FileStatus> {
+pub(crate) fn status_of(mark: &str) -> Option<FileStatus> {
     match mark {
         "x" | "X" | "✓" | "✔" | "✅" => Some(FileStatus::Done),
         "!" => Some(FileStatus::Failed),
@@ -62,14 +62,24 @@ impl Line<'_> {
     }
 }
 
-struct Lines<'t> {
+pub(crate) struct Lines<'t> {
     text: &'t str,
     at: usize,
 }
 
 impl<'t> Lines<'t> {
-    fn new(text: &'t str) -> Self {
+    pub(crate) fn new(text: &'t str) -> Self {
         Self { text, at: if text.starts_with(BOM) { BOM.len() } else { 0 } }
+    }
+
+    /// Where the next line starts.
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Goes on at a place that lies ahead.
+    pub(crate) fn skip_to(&mut self, at: usize) {
+        self.at = self.at.max(at);
     }
 }
 
@@ -331,7 +341,14 @@ fn finish(drafts: Vec<Draft>) -> Parsed {
         task.depends_on = unique(draft.depends_on.into_iter().map(resolve).chain(children).collect());
         task.parent = draft.parent.map(|parent| ids[parent].clone());
         task.status = draft.status;
-        let place = Place { id_at: draft.mark.start, span: draft.span, mark: draft.mark, rank: None };
+        let place = Place {
+            id_at: draft.mark.start,
+            span: draft.span,
+            mark: draft.mark,
+            rank: None,
+            note: None,
+            note_at: 0,
+        };
         parsed.add(task, place);
     }
     parsed
@@ -366,7 +383,7 @@ fn after_marker(line: &str) -> Option<&str> {
 }
 
 /// Length of `-`, `*`, `+`, `1.` or `1)` at the start of a text.
-fn marker_length(text: &str) -> Option<usize> {
+pub(crate) fn marker_length(text: &str) -> Option<usize> {
     match text.as_bytes().first()? {
         b'-' | b'*' | b'+' => Some(1),
         b'0'..=b'9' => {
@@ -388,7 +405,7 @@ pub(crate) fn checkbox(content: &str) -> Option<(&str, &str)> {
 }
 
 /// A line without the white space of its first columns.
-fn dedent(line: &str, columns_off: usize) -> &str {
+pub(crate) fn dedent(line: &str, columns_off: usize) -> &str {
     let blanks = line.char_indices().take_while(|(_, c)| c.is_whitespace());
     let mut cut = 0;
     for (at, c) in blanks {
@@ -407,14 +424,14 @@ pub(crate) fn columns(line: &str) -> usize {
     blank.fold(0, |column, c| if c == '\t' { column / 4 * 4 + 4 } else { column + 1 })
 }
 
-fn fence(content: &str) -> Option<(char, usize)> {
+pub(crate) fn fence(content: &str) -> Option<(char, usize)> {
     let marker = content.chars().next().filter(|c| matches!(c, '`' | '~'))?;
     let length = content.chars().take_while(|&c| c == marker).count();
     let info = &content[length..];
     (length >= 3 && !(marker == '`' && info.contains('`'))).then_some((marker, length))
 }
 
-fn atx_level(content: &str) -> Option<usize> {
+pub(crate) fn atx_level(content: &str) -> Option<usize> {
     let level = content.bytes().take_while(|&b| b == b'#').count();
     let after = &content[level..];
     ((1..=6).contains(&level) && (after.is_empty() || after.starts_with([' ', '\t']))).then_some(level)

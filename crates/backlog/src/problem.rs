@@ -42,6 +42,10 @@ impl Findings {
         self.0.push((offset, message.into()));
     }
 
+    pub(crate) fn append(&mut self, mut other: Self) {
+        self.0.append(&mut other.0);
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

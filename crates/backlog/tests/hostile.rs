@@ -8,6 +8,7 @@ use wiggum_core::task::FileStatus;
 const PRD: &str = "\u{feff}{\"project\": \"p\\u00e9\", \"branchName\": \"b\",\r\n \"userStories\": [{\"id\": \"a\", \"acceptanceCriteria\": [\"x\", {\"text\": \"é\", \"check\": \"c\"}], \"priority\": 1.0, \"passes\": false},\r\n {\"id\": \"b\", \"depends_on\": [\"a\"], \"skipped\": true}]}\r\n";
 const TASKS: &str = "[{\"id\": \"a\", \"description\": \"d\\n\\ud83d\\ude00\", \"status\": \"pending\", \"evaluation\": {\"mode\": \"command\", \"command\": \"c\"}, \"work\": {\"kind\": \"agent\"}, \"outputs\": [{\"kind\": \"file\"}]}, {\"id\": \"b\", \"description\": \"d\", \"status\": \"failed\", \"depends_on\": [\"a\"]}]\n";
 const MARKDOWN: &str = "# T\n- [ ] **US-001**: a (depends: b) <!-- c -->\n\t- [x] é (id: b)\n\t  - Criteria: `x` check: `y`\n```\ncode\n```\n## Optional\n1. [-] z\n> q\n";
+const PLAN: &str = "<!-- c -->\n---\nplan_id: p\nobjective: \"o\"\ntotal_steps: 2\ncompleted_steps: 1\nstatus: x # y\n---\n- [x] **Step 1:** é (action_type: mcp_a)\r\n  - MCP Server: s\n  - Tool: t\n  - Params: {a: \"b\", c: [1]}\n- [!] **Step 2:** (FAILED) w (action_type: create_file)\n  - Dependencies: step_1\n  - File: vault/a.md\n  - Content: |\n      x\n";
 
 /// Reads a text and tries every kind of edit on what was read.
 fn exercise(file: &str, text: &str) {
@@ -38,7 +39,7 @@ fn exercise(file: &str, text: &str) {
 
 #[test]
 fn samples_cut_at_every_byte() {
-    for (file, text) in [("prd.json", PRD), ("tasks.json", TASKS), ("TODO.md", MARKDOWN)] {
+    for (file, text) in [("prd.json", PRD), ("tasks.json", TASKS), ("TODO.md", MARKDOWN), ("Plan.md", PLAN)] {
         Backlog::parse(file, text).unwrap();
         for (cut, _) in text.char_indices() {
             exercise(file, &text[..cut]);
@@ -49,7 +50,7 @@ fn samples_cut_at_every_byte() {
 
 #[test]
 fn samples_with_every_byte_replaced() {
-    for (file, text) in [("prd.json", PRD), ("tasks.json", TASKS), ("TODO.md", MARKDOWN)] {
+    for (file, text) in [("prd.json", PRD), ("tasks.json", TASKS), ("TODO.md", MARKDOWN), ("Plan.md", PLAN)] {
         for (at, old) in text.char_indices() {
             for new in ['"', '\\', '{', '}', '[', ']', ',', ':', ' ', '\n', '0', '\u{0}', 'é', '`', '-'] {
                 let mut changed = text.to_owned();
@@ -78,9 +79,11 @@ fn nesting_and_repetition_without_end() {
         "1. ",
         "[ ] ",
         "- [ ] (",
+        "- [ ] **Step 1:** (action_type: ",
+        "---\nplan_id: ",
     ] {
         let text = unit.repeat(100_000);
-        for file in ["tasks.json", "TODO.md"] {
+        for file in ["tasks.json", "TODO.md", "Plan.md"] {
             drop(Backlog::parse(file, text.as_str()));
             drop(Backlog::parse(file, format!("- [ ] {text}")));
             drop(Backlog::parse(file, format!("[{{\"work\": {text}")));
@@ -98,7 +101,8 @@ proptest! {
 
     #[test]
     fn any_text(text in "\\PC*|[\\[\\]{}\",:\\\\ \n\ta-z0-9-]*|([-*+]|1\\.| |\t|\\[[ x!-]?\\]|[a-zA-Z:()`<>#-]|\r?\n)*") {
-        for file in ["prd.json", "TODO.md", "x"] {
+        for file in ["prd.json", "TODO.md", "x", "Plan.md"] {
+            let text = if file == "Plan.md" { format!("---\nplan_id: p\ncompleted_steps:\n---\n- [ ] **Step 1:** a\n  - Params: {text}") } else { text.clone() };
             exercise(file, &text);
         }
     }

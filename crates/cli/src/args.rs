@@ -159,7 +159,7 @@ prints is its message. It claims the task with `<promise>DONE</promise>` on a li
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The backlog: PRD.json, tasks.json, fix_plan.md or other checkbox Markdown [default: found]
+    /// The backlog: PRD.json, tasks.json, Plan.md, fix_plan.md or other checkbox Markdown [default: found]
     pub(crate) backlog: Option<PathBuf>,
     /// The agent that does the work: claude, codex, gemini, copilot, opencode, aider, amp, api (built
     /// in, over a model's API), or one of wiggum.toml (`wiggum agents` tells what is there)
@@ -457,7 +457,7 @@ pub(crate) struct NudgeArgs {
 pub(crate) struct AnswerArgs {
     /// The question's id, such as q1
     pub(crate) question: String,
-    /// An option's number, your own words, or skip, retry, abort
+    /// An option's number, your own words, or skip, retry, done, abort
     pub(crate) answer: String,
     #[command(flatten)]
     pub(crate) of: LoopArgs,

@@ -5,6 +5,7 @@
 //! a mutant that breaks it.
 
 mod budget;
+mod calls;
 mod end;
 mod rule;
 mod start;
@@ -41,9 +42,11 @@ type Broken = (Rule, String);
 /// Everything in a journal that must not happen, in order.
 pub fn check<'a>(journal: impl IntoIterator<Item = &'a Envelope>) -> Vec<Violation> {
     let mut state = Loop::default();
+    let mut calls = calls::Calls::default();
     let mut violations = Vec::new();
     for envelope in journal {
         let mut found = check_order(&state, envelope);
+        found.extend(calls.check(&state, &envelope.event));
         found.extend(check_event(&state, &envelope.event, envelope.at));
         let seq = envelope.seq;
         violations.extend(found.into_iter().map(|(rule, message)| Violation { seq, rule, message }));
@@ -76,12 +79,18 @@ fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<Broken> {
             start::check(before, *iteration, task, *attempt)
                 .or_else(|| start::check_agent(before, task, agent, at))
                 .or_else(|| start::check_breaker(before, at))
-                .or_else(|| budget::check_start(before, task, at))
+                .or_else(|| budget::check_start(before, task, at).filter(|_| !before.is_own_work(task)))
         }
         Event::AgentEnded { iteration, attempt, .. }
         | Event::Charged { iteration, attempt, .. }
         | Event::Nudged { iteration, attempt, .. } => {
             verdict::check_fence(before, *iteration, *attempt, Stage::Agent)
+        }
+        Event::CallStarted { iteration, attempt, .. }
+        | Event::WorkEnded { iteration, attempt, .. }
+        | Event::AgentReported { iteration, attempt, .. } => {
+            verdict::check_fence(before, *iteration, *attempt, Stage::Agent)
+                .or_else(|| check_worker(before, event))
         }
         Event::BudgetAlert { .. } => budget::check_alert(before, event),
         Event::BudgetAsked { granted, figures } => budget::check_asked(before, *granted, figures),
@@ -157,6 +166,13 @@ fn check_run(before: &Loop, run: u32) -> Option<Broken> {
     }
     (run != before.run.number.saturating_add(1))
         .then(|| (Rule::RunNumber, format!("run {run} after run {}", before.run.number)))
+}
+
+/// Agents report, and the engine works, each on what is theirs.
+fn check_worker(before: &Loop, event: &Event) -> Option<Broken> {
+    let own = before.open.as_ref()?.own;
+    let fits = own != matches!(event, Event::AgentReported { .. });
+    (!fits).then(|| (Rule::WorkByItsOwn, "somebody else works on it".to_owned()))
 }
 
 /// No step of the sequence is left out, but where an agent is ended without further ado.

@@ -83,6 +83,11 @@ mutants! {
     LeavesRestore,
     RestoresAhead,
     RestoresTwice,
+    // Calls.
+    ForgetsCalls,
+    CallsInDoubt,
+    SendsAgent,
+    ReportsForEngine,
     // People.
     NudgesNobody,
     NudgesTheAbsent,

@@ -158,6 +158,7 @@ fn answer(options: u64, rng: &mut Rng) -> Answer {
         1 => Answer::Retry,
         2 | 3 => Answer::Words { text: "try it the other way".to_owned() },
         4 if rng.percent(30) => Answer::Abort,
+        5 if rng.percent(20) => Answer::Done,
         // Now and then one that is not there.
         _ => Answer::Option { number: u32::try_from(1 + rng.below(options + 1)).unwrap_or(1) },
     }

@@ -332,7 +332,7 @@ fn members(backlog: &Backlog, task: &NewTask, neighbour: &str, style: &Style) ->
             members.push(("completed", "false".to_owned()));
             members.extend((!description.is_empty()).then(|| ("description", quote(description))));
         }
-        Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui | Dialect::Markdown => {
+        Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui | Dialect::Markdown | Dialect::Plan => {
             members.push(("id", quote(&task.id)));
             members.push(("title", quote(&title)));
             members.extend((!description.is_empty()).then(|| ("description", quote(description))));
@@ -347,7 +347,7 @@ fn members(backlog: &Backlog, task: &NewTask, neighbour: &str, style: &Style) ->
             members.extend(new_priority(backlog, task).map(|number| ("priority", number.to_string())));
             members.push(("passes", "false".to_owned()));
         }
-        Dialect::Ralphy | Dialect::Tasks | Dialect::Markdown => {}
+        Dialect::Ralphy | Dialect::Tasks | Dialect::Markdown | Dialect::Plan => {}
     }
     let quoted = |texts: &[String]| style.list(&texts.iter().map(|text| quote(text)).collect::<Vec<_>>());
     if !task.depends_on.is_empty() {
@@ -368,16 +368,19 @@ fn criteria_key(dialect: Dialect, neighbour: &str) -> &'static str {
     match dialect {
         Dialect::Snarktank | Dialect::RalphTui => "acceptanceCriteria",
         Dialect::Tasks => "acceptance_criteria",
-        Dialect::Prd | Dialect::Ralphy | Dialect::Markdown => "criteria",
+        Dialect::Prd | Dialect::Ralphy | Dialect::Markdown | Dialect::Plan => "criteria",
     }
 }
 
 fn depends_key(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::RalphTui => "dependsOn",
-        Dialect::Prd | Dialect::Snarktank | Dialect::Ralphy | Dialect::Tasks | Dialect::Markdown => {
-            "depends_on"
-        }
+        Dialect::Prd
+        | Dialect::Snarktank
+        | Dialect::Ralphy
+        | Dialect::Tasks
+        | Dialect::Markdown
+        | Dialect::Plan => "depends_on",
     }
 }
 

@@ -145,7 +145,7 @@ fn one_line_criterion(criterion: &Criterion) -> Criterion {
     Criterion { text: one_line(&criterion.text), check: criterion.check.as_deref().map(one_line) }
 }
 
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -178,10 +178,10 @@ fn first_line(backlog: &Backlog, position: usize) -> &str {
     own.lines().next().unwrap_or_default()
 }
 
-fn inserted(text: &str, at: usize, what: &str) -> String {
+pub(super) fn inserted(text: &str, at: usize, what: &str) -> String {
     format!("{}{what}{}", &text[..at], &text[at..])
 }
 
-fn line_end(text: &str) -> &'static str {
+pub(super) fn line_end(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }

@@ -140,7 +140,7 @@ fn bare_id(said: &str) -> Option<(&str, &str)> {
 }
 
 /// Takes `(name: …)` out of a text and returns what stood behind the colon.
-fn take_note(said: &mut String, names: &[&str]) -> Option<String> {
+pub(crate) fn take_note(said: &mut String, names: &[&str]) -> Option<String> {
     let lower = said.to_ascii_lowercase();
     for (open, _) in lower.match_indices('(') {
         for name in names {
@@ -158,7 +158,7 @@ fn take_note(said: &mut String, names: &[&str]) -> Option<String> {
 }
 
 /// A comment that ends on its own line is not part of the text, unless it stands in code.
-fn without_comments(said: &str) -> String {
+pub(crate) fn without_comments(said: &str) -> String {
     let mut out = String::with_capacity(said.len());
     let mut rest = said;
     let mut in_code = false;
@@ -183,7 +183,7 @@ fn without_comments(said: &str) -> String {
 }
 
 /// `Label: said` at the start of a line, emphasis on the label ignored; the label in lower case.
-fn label(content: &str) -> Option<(String, &str)> {
+pub(crate) fn label(content: &str) -> Option<(String, &str)> {
     let (label, said) = content.split_once(':')?;
     let name = label.trim().trim_matches(['*', '_']);
     let is_emphasised = name.len() < label.trim().len();

@@ -154,8 +154,8 @@ pub(crate) fn find_backlog(workspace: &Path, named: Option<&Path>) -> Result<Pat
         wiggum_backlog::candidates().iter().map(|name| workspace.join(name)).find(|path| path.is_file());
     found.ok_or_else(|| {
         Failure::usage(format!("no backlog in {}", workspace.display())).hint(
-            "name one: `wiggum run PRD.json`. Understood are PRD.json, tasks.json, fix_plan.md and other \
-             Markdown with checkboxes",
+            "name one: `wiggum run PRD.json`. Understood are PRD.json, tasks.json, Plan.md, fix_plan.md and \
+             other Markdown with checkboxes",
         )
     })
 }

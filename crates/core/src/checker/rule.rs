@@ -79,6 +79,8 @@ rules! {
     DependenciesMet: IgnoresDependencies;
     /// The agent is one that the policy names for the task.
     AgentOfTask: WrongAgent;
+    /// What needs no agent is done without one.
+    AgentNeeded: SendsAgent;
     /// The agent can work.
     AgentAvailable: IgnoresUnavailable;
     /// Nothing starts in the run in which the breaker opened.
@@ -115,6 +117,14 @@ rules! {
     HealthInSteps: SkipsNudges;
     /// Work is handed over that was to be.
     HandoffDue: HandsOverAnother;
+
+    // Work without an agent.
+    /// Agents report, and the engine works, each on what is theirs.
+    WorkByItsOwn: ReportsForEngine;
+    /// A call that must not be made twice is not.
+    CallOnce: ForgetsCalls;
+    /// A call that may have happened is not forgotten.
+    CallSettled: CallsInDoubt;
 
     // The verdict.
     /// In a repository, what is checked is a tree that was taken.

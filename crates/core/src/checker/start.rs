@@ -86,6 +86,10 @@ fn check_task(before: &Loop, entry: &TaskEntry, attempt: Attempt) -> Option<Brok
 
 pub(super) fn check_agent(before: &Loop, task: &TaskId, agent: &str, at: Timestamp) -> Option<Broken> {
     let entry = before.task(task)?;
+    if !entry.spec.work.is_agents() {
+        let message = || format!("`{agent}` does {task}, which needs no agent");
+        return (!agent.is_empty()).then(|| (Rule::AgentNeeded, message()));
+    }
     if !before.policy.agents.for_task(&entry.spec).contains(&agent) {
         return Some((Rule::AgentOfTask, format!("`{agent}` is not an agent for {task}")));
     }

@@ -66,7 +66,7 @@ fn check_accepted(before: &Loop, open: &OpenIteration, verified: bool) -> Option
     if let Some(missing) = missing {
         return Some((Rule::AcceptedChecks, format!("accepted without the check \"{}\"", missing.name)));
     }
-    (verified == open.evidence.is_empty())
+    (verified != open.is_witnessed())
         .then(|| (Rule::VerifiedByEvidence, "verified must mean that there is evidence".to_owned()))
 }
 

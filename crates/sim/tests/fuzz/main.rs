@@ -19,10 +19,11 @@ const TIME: Duration = Duration::from_secs(6);
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Beginnings that get further than noise does.
-const TEXTS: [&str; 8] = [
+const TEXTS: [&str; 9] = [
     "[{\"id\": \"a\", \"description\": \"d\", \"status\": \"pending\", \"phase\": 2, \"depends_on\": [\"b\"]}]",
     "{\"userStories\": [{\"id\": \"a\", \"title\": \"t\", \"passes\": false, \"priority\": 1}]}",
     "# Plan\n\n- [ ] **US-001**: a (depends: b)\n\t- [x] é (id: b)\n```\ncode\n```\n",
+    "---\nplan_id: p\ncompleted_steps: 0\n---\n- [ ] **Step 1:** a (action_type: mcp_x)\n  - MCP Server: s\n  - Tool: t\n  - Params: {a: [1]}\n",
     "Done.\n\n<promise>DONE</promise>\n**STATUS:** COMPLETE\n---RALPH_STATUS---\nEXIT_SIGNAL: true\n",
     "<escalate type=\"stuck\"><summary>s</summary><options>1. a\n2. b</options><question>q</question></escalate>",
     "Claude AI usage limit reached|1893456000\nresets 7:35am (Europe/Berlin)\nTry again in 3h 12m 9s\n429",
