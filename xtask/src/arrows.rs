@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::metadata::Metadata;
 
 /// What each crate of ours may depend on among ours.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("wiggum-core", &[]),
     ("wiggum-backlog", &["wiggum-core"]),
     ("wiggum-store", &["wiggum-core"]),
@@ -29,6 +29,8 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "wiggum-workspace",
         ],
     ),
+    // A surface: whatever it does to a loop, the engine's desk does for it.
+    ("wiggum-mcp", &["wiggum-core", "wiggum-engine", "wiggum-store"]),
     (
         "wiggum-cli",
         &[
@@ -37,6 +39,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "wiggum-backlog",
             "wiggum-core",
             "wiggum-engine",
+            "wiggum-mcp",
             "wiggum-sim",
             "wiggum-store",
             "wiggum-workspace",

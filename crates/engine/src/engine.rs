@@ -36,13 +36,15 @@ use crate::journal::Journal;
 use crate::money::Purse;
 use crate::nudge::Nudges;
 use crate::report::Report;
+use crate::reports::Reports;
 use crate::requests;
 use crate::sandbox::Sandbox;
 use crate::state_dir::StateDir;
 use crate::status;
 use crate::tools::{CallOutcome, Ready, Tools};
+use crate::wake::Wake;
 use crate::watched::{Watched, prompt_in_use};
-use crate::work::RunningCall;
+use crate::work::{self, RunningCall};
 
 /// What may wait in the channel before agents are slowed down.
 const INPUTS: usize = 64;
@@ -69,6 +71,8 @@ pub struct Settings {
     /// All agents that the policy names.
     pub agents: Vec<Agent>,
     pub allow_dirty: bool,
+    /// Agents that know how are handed our own MCP server.
+    pub agent_mcp: bool,
     /// What agents are kept in.
     pub sandbox: Sandbox,
     pub tap: Option<Arc<dyn Tap>>,
@@ -98,6 +102,7 @@ impl Settings {
             policy,
             agents,
             allow_dirty: false,
+            agent_mcp: false,
             sandbox: Sandbox { kind: None, says: String::new(), writable: Vec::new() },
             tap: None,
             tools: None,
@@ -251,6 +256,8 @@ pub(crate) struct RunningAgent {
     pub(crate) stopping: Option<StopWhy>,
     pub(crate) heart: Heart,
     pub(crate) nudges: Nudges,
+    /// Where it is heard, if it was handed our MCP server.
+    pub(crate) reports: Option<Reports>,
     /// What the agent was ended for that it would not have said itself.
     pub(crate) given_up: Option<Trouble>,
 }
@@ -419,6 +426,7 @@ impl<'a> Engine<'a> {
             }
             if self.woken.swap(false, Ordering::AcqRel) {
                 self.note_delivered();
+                self.take_reports()?;
                 self.take_requests()?;
             }
             if self.journal.state.open.is_none() {
@@ -630,7 +638,7 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    fn handle_request(&mut self, request: &Request, by: &str) -> Result<(), EngineError> {
+    pub(crate) fn handle_request(&mut self, request: &Request, by: &str) -> Result<(), EngineError> {
         match requests::translate(&self.journal.state, request, by) {
             requests::Translated::Events(events) => {
                 for event in events {
@@ -702,7 +710,9 @@ impl<'a> Engine<'a> {
             })
         });
         if let Some(event) = event {
+            let unticked = work::opened(&event);
             self.record(event);
+            self.note_unticked(&unticked);
         }
         self.backlog.take_in();
         Ok(())
@@ -779,14 +789,18 @@ impl<'a> Engine<'a> {
     }
 
     pub(crate) fn watch_for_requests(&mut self) {
+        self.watcher = self.host.watch(&self.dir.wake_dir(), self.waker());
+        self.woken.store(true, Ordering::Release);
+    }
+
+    /// Wakes this engine from another thread.
+    pub(crate) fn waker(&self) -> Wake {
         let (sender, woken) = (self.sender.clone(), Arc::clone(&self.woken));
-        let wake = move || {
+        Arc::new(move || {
             woken.store(true, Ordering::Release);
             // A full channel means that the engine is awake anyway.
             drop(sender.try_send(Input::Wake));
-        };
-        self.watcher = self.host.watch(&self.dir.wake_dir(), Arc::new(wake));
-        self.woken.store(true, Ordering::Release);
+        })
     }
 
     pub(crate) fn is_interrupted(&self) -> bool {

@@ -141,6 +141,13 @@ pub struct IterationStatus {
     pub cost: f64,
 }
 
+impl Status {
+    /// Does nothing wait to be gone on with? A run that has ended, or a loop that was put back since.
+    pub fn is_at_rest(&self) -> bool {
+        self.termination_reason.is_some() || self.restored.is_some()
+    }
+}
+
 /// The status as it is stored beside the journal.
 pub fn projection(state: &Loop, now: Timestamp) -> String {
     serde_json::to_string(&status(state, now)).unwrap_or_default()

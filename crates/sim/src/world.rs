@@ -136,7 +136,7 @@ fn policy(rng: &mut Rng) -> Policy {
         _ => vec![CHECK.to_owned()],
     };
     policy.checks.complete_without_claim = rng.percent(15);
-    if rng.percent(25) {
+    if rng.percent(30) {
         policy.budget = budget(rng);
     }
     policy
@@ -147,7 +147,9 @@ fn budget(rng: &mut Rng) -> Budget {
         max_cost: rng.percent(percent).then(|| 0.5 + rng.below(20) as f64 / 4.0),
         max_tokens: rng.percent(percent / 2).then(|| 10_000 + rng.below(500_000)),
     };
-    let (own, task, project, organisation) = (cap(70), cap(30), cap(30), cap(20));
+    let (own, project, organisation) = (cap(50), cap(30), cap(20));
+    // About what one or two attempts cost, so that some tasks come to their limit.
+    let task = Cap { max_cost: rng.percent(50).then(|| 0.25 + rng.below(8) as f64 / 4.0), max_tokens: None };
     let actions = [AtLimit::Deny, AtLimit::Deny, AtLimit::Throttle, AtLimit::Allow, AtLimit::AlertOnly];
     let strategies = [Strategy::Greedy, Strategy::CriticalPath, Strategy::Conservative];
     Budget {

@@ -2,11 +2,9 @@
 
 mod agents;
 mod backlog;
-mod calls;
 mod checkpoint;
 mod cost;
 mod demo;
-pub(crate) mod describe;
 mod dispatch;
 mod doctor;
 mod events;
@@ -15,6 +13,7 @@ mod health;
 mod inbox;
 mod install;
 mod loops;
+mod mcp;
 mod monitor;
 mod reference;
 mod replay;
@@ -28,7 +27,6 @@ mod simulate;
 mod status;
 mod task;
 mod tokens;
-mod watch;
 
 pub(crate) use run::resolvable;
 
@@ -79,6 +77,7 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Uninstall(args) => install::uninstall(&args),
         Command::Session(command) => session::session(&command),
         Command::Dispatch(command) => dispatch::dispatch(&command),
+        Command::Mcp(command) => mcp::mcp(&command),
         Command::Hook { event } => Ok(crate::session::hook::run(&event)),
         Command::Completions { shell } => Ok(reference::completions(shell)),
         Command::Man => reference::man(),

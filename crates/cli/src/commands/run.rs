@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use wiggum_core::ids::LoopId;
 use wiggum_core::policy::Millis;
+use wiggum_engine::desk::backlog::name_inside;
 use wiggum_engine::{Engine, Input, Observer, Outcome, Remote, Settings};
 use wiggum_workspace::git::Git;
 use wiggum_workspace::process::{self, CommandLine};
@@ -108,6 +109,7 @@ fn flags(args: &RunArgs) -> Result<Flags, Failure> {
         fallback: args.fallback.clone(),
         max_wait: duration("--max-wait", args.max_wait.as_deref())?,
         continue_sessions: args.continue_sessions.then_some(true),
+        agent_mcp: args.agent_mcp.then_some(true),
         sandbox: args.sandbox.clone(),
         scenario: args.scenario.clone(),
         max_iterations: args.max_iterations,
@@ -159,6 +161,7 @@ pub(crate) fn settings(workspace: &Path, config: Config, interactive: bool) -> R
         prompt: prompt(workspace, &config)?,
         policy,
         allow_dirty: config.allow_dirty,
+        agent_mcp: config.agent.mcp,
         sandbox,
         wiggum: own_path()?,
         ..Settings::new(workspace, &name, team.agents)
@@ -197,12 +200,6 @@ fn prompt(workspace: &Path, config: &Config) -> Result<Option<PathBuf>, Failure>
 
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(path).map_err(|error| Failure::other(format!("{}: {error}", path.display())))
-}
-
-/// A path as people and git write it: relative to the workspace where it lies inside.
-pub(crate) fn name_inside(workspace: &Path, path: &Path) -> String {
-    let inside = path.strip_prefix(workspace).unwrap_or(path);
-    inside.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
 /// Where a command works: the repository's root, or the current directory outside of one.

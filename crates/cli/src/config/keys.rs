@@ -256,6 +256,15 @@ pub(crate) const KEYS: &[Key] = &[
         ..Key::of(Shape::Switch)
     },
     Key {
+        path: "agent.mcp",
+        flag: Some("--agent-mcp"),
+        help: "Hand the agent wiggum's own MCP server, so that it claims, asks and reports by calling tools; what it \
+               says in its text counts as well. Claude Code, Codex and Copilot know how; others do without.",
+        get: |config| Value::Switch(config.agent.mcp),
+        set: |config, value| config.agent.mcp = value.switch(),
+        ..Key::of(Shape::Switch)
+    },
+    Key {
         path: "agent.pass_env",
         help: "Variables of your environment that agents get although they look like secrets of something else. \
                A `*` at the end stands for any rest.",

@@ -426,6 +426,7 @@ fn all_flags() {
         fallback: vec!["f".to_owned()],
         max_wait: Some(Millis::from_secs(3600)),
         continue_sessions: Some(true),
+        agent_mcp: Some(true),
         sandbox: Some("none".to_owned()),
         scenario: None,
         max_iterations: Some(0),
@@ -452,6 +453,7 @@ agent.base_url = \"http://u\" <- --base-url
 agent.fallback = [\"f\"] <- --fallback
 agent.max_wait = \"1h\" <- --max-wait
 agent.continue = true <- --continue
+agent.mcp = true <- --agent-mcp
 agent.sandbox = \"none\" <- --sandbox
 agent.timeout = \"1m\" <- --agent-timeout
 limits.iterations = none <- --max-iterations
