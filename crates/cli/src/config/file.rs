@@ -42,7 +42,7 @@ pub(super) fn layer(path: &Path, text: &str, source: impl Fn(PathBuf, usize) -> 
         layer.prices.push(prices::Setting { model, name, amount, source, place: place(&span) });
     }
     for found in walk.mcp {
-        let source = source(path.to_owned(), line_of(text, found.span.start));
+        let source = source(path.to_owned(), lines.line(found.span.start));
         layer.mcp.push(found.at(source, place(&found.span)));
     }
     layer
