@@ -129,8 +129,8 @@ pub(crate) enum Command {
     /// Agents in tmux panes: start them, give them tasks, look, stop
     #[command(subcommand)]
     Dispatch(DispatchCommand),
-    /// MCP in both directions: servers whose tools are called, and the loops here served to clients
-    #[command(subcommand, after_help = "How servers are configured is in docs/mcp.md.")]
+    /// MCP: servers and their tools, and the loops of this repository served to clients
+    #[command(subcommand, after_help = "More in docs/mcp.md and docs/mcp-server.md.")]
     Mcp(McpCommand),
     /// Answer a hook of an agent: its question on standard input, the answer on standard output
     ///

@@ -1,5 +1,4 @@
-//! MCP servers as they are configured here, started through the one door for programs; and their tools as a loop
-//! calls them.
+//! MCP servers as they are configured here, started through the one door for programs.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -8,11 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use serde_json::Value;
 use wiggum_core::stream::Stream;
-use wiggum_engine::tools::{self, CallOutcome, Ready, ToolCall, Tools};
-use wiggum_integrations::{
-    CallError, CallResult, Cancel, Launcher, McpError, Prepared, Program, Running, ServerSpec, Servers, Sink,
-};
+use wiggum_engine::tools::{self as engine, CallOutcome, Ready, ToolCall, Tools};
+use wiggum_integrations::{CallError, CallResult, Launcher, Prepared, Program, Running, Servers, Sink};
 use wiggum_workspace::process::{self, CommandLine, Ended, Grace, Input, Launch, LaunchError, Stop};
 
 use crate::config::Config;
@@ -22,76 +20,8 @@ const GRACE: Grace = Grace { int: Duration::from_millis(500), term: Duration::fr
 
 /// All servers of this configuration; none is started yet.
 pub(crate) fn servers(workspace: &Path, config: &Config, env: &BTreeMap<String, String>) -> Servers {
-    Servers::new(specs(workspace, config, env), door(workspace))
-}
-
-/// The tools that the tasks of a loop may call; nothing is started before one does.
-pub(crate) fn loop_tools(
-    workspace: &Path,
-    config: &Config,
-    env: &BTreeMap<String, String>,
-) -> Arc<dyn Tools> {
-    let (specs, door) = (specs(workspace, config, env), door(workspace));
-    Arc::new(LoopTools { specs, door, servers: OnceLock::new() })
-}
-
-fn specs(workspace: &Path, config: &Config, env: &BTreeMap<String, String>) -> Vec<ServerSpec> {
-    config.mcp.iter().map(|(name, server)| server.spec(name, workspace, env)).collect()
-}
-
-fn door(workspace: &Path) -> Arc<dyn Launcher> {
-    Arc::new(Door { workspace: workspace.to_owned() })
-}
-
-struct LoopTools {
-    specs: Vec<ServerSpec>,
-    door: Arc<dyn Launcher>,
-    /// Made with the marker of the loop that asks first: there is one for each run.
-    servers: OnceLock<Arc<Servers>>,
-}
-
-impl Tools for LoopTools {
-    fn prepare(&self, call: &ToolCall, marker: &(String, String)) -> Result<Box<dyn Ready>, String> {
-        let servers = self.servers.get_or_init(|| {
-            let servers = Servers::new(self.specs.clone(), Arc::clone(&self.door));
-            Arc::new(servers.with_marker(marker.clone()))
-        });
-        let ToolCall { server, tool, params } = call;
-        let prepared = servers.prepare(server, tool, params).map_err(|error| with_hint(&error))?;
-        Ok(Box::new(ReadyCall { servers: Arc::clone(servers), prepared, params: params.clone() }))
-    }
-}
-
-fn with_hint(error: &McpError) -> String {
-    error.hint().map_or_else(|| error.to_string(), |hint| format!("{error}\nhint: {hint}"))
-}
-
-struct ReadyCall {
-    servers: Arc<Servers>,
-    prepared: Prepared,
-    params: serde_json::Value,
-}
-
-impl Ready for ReadyCall {
-    fn is_repeatable(&self) -> bool {
-        self.prepared.repeatable
-    }
-
-    fn call(self: Box<Self>, cancel: &tools::Cancel) -> CallOutcome {
-        let wish = Cancel::new();
-        let wished = wish.clone();
-        cancel.then(move || wished.cancel());
-        match self.servers.call(&self.prepared, &self.params, &wish) {
-            Ok(result) => CallOutcome::Done { result: told(result) },
-            Err(CallError::Refused(message)) => CallOutcome::Refused { message },
-            Err(CallError::Uncertain(message)) => CallOutcome::Uncertain { message },
-        }
-    }
-}
-
-/// Data where there is some: later steps take fields out of it.
-fn told(CallResult { text, structured, truncated: _ }: CallResult) -> String {
-    structured.map_or(text, |structured| structured.to_string())
+    let specs = config.mcp.iter().map(|(name, server)| server.spec(name, workspace, env));
+    Servers::new(specs.collect(), Arc::new(Door { workspace: workspace.to_owned() }))
 }
 
 struct Door {
@@ -137,5 +67,56 @@ struct Started(process::Running);
 impl Running for Started {
     fn stop(&self) {
         self.0.stop(Stop::Asked, GRACE);
+    }
+}
+
+/// The servers of a configuration as tools of a loop. They are started when first needed and end with it.
+pub(crate) fn tools(workspace: &Path, config: &Config, env: &BTreeMap<String, String>) -> Arc<dyn Tools> {
+    let (workspace, config, env) = (workspace.to_owned(), config.clone(), env.clone());
+    Arc::new(Toolbox { workspace, config, env, servers: OnceLock::new() })
+}
+
+struct Toolbox {
+    workspace: PathBuf,
+    config: Config,
+    env: BTreeMap<String, String>,
+    servers: OnceLock<Arc<Servers>>,
+}
+
+impl Tools for Toolbox {
+    fn prepare(&self, call: &ToolCall, marker: &(String, String)) -> Result<Box<dyn Ready>, String> {
+        let servers = self.servers.get_or_init(|| {
+            Arc::new(servers(&self.workspace, &self.config, &self.env).with_marker(marker.clone()))
+        });
+        let prepared = servers.prepare(&call.server, &call.tool, &call.params).map_err(|error| {
+            let hint = error.hint().map_or_else(String::new, |hint| format!("; {hint}"));
+            format!("{error}{hint}")
+        })?;
+        Ok(Box::new(Call { servers: Arc::clone(servers), prepared, params: call.params.clone() }))
+    }
+}
+
+struct Call {
+    servers: Arc<Servers>,
+    prepared: Prepared,
+    params: Value,
+}
+
+impl Ready for Call {
+    fn is_repeatable(&self) -> bool {
+        self.prepared.repeatable
+    }
+
+    fn call(self: Box<Self>, cancel: &engine::Cancel) -> CallOutcome {
+        let wish = wiggum_integrations::Cancel::new();
+        let heard = wish.clone();
+        cancel.then(move || heard.cancel());
+        match self.servers.call(&self.prepared, &self.params, &wish) {
+            // What a tool answers as data is data for later steps; words are words.
+            Ok(CallResult { structured: Some(data), .. }) => CallOutcome::Done { result: data.to_string() },
+            Ok(CallResult { text, .. }) => CallOutcome::Done { result: text },
+            Err(CallError::Refused(message)) => CallOutcome::Refused { message },
+            Err(CallError::Uncertain(message)) => CallOutcome::Uncertain { message },
+        }
     }
 }

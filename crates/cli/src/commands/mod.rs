@@ -103,14 +103,10 @@ pub(crate) struct Surroundings {
 }
 
 pub(crate) fn surroundings() -> Result<Surroundings, Failure> {
-    Ok(Surroundings { workspace: run::workspace()?, env: environment() })
-}
-
-/// Our variables, as far as they are text.
-fn environment() -> BTreeMap<String, String> {
-    std::env::vars_os()
+    let env = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect()
+        .collect();
+    Ok(Surroundings { workspace: run::workspace()?, env })
 }
 
 impl Surroundings {

@@ -14,7 +14,7 @@ use wiggum_workspace::process::{self, CommandLine};
 
 use crate::args::RunArgs;
 use crate::ask::Terminal;
-use crate::commands::{environment, find_backlog, surroundings};
+use crate::commands::{find_backlog, surroundings};
 use crate::config::value::{Amount, parse_duration};
 use crate::config::{self, Config, ConfigSource, Flags};
 use crate::detect;
@@ -22,7 +22,7 @@ use crate::failure::Failure;
 use crate::narrate::{JsonLines, Narrator};
 use crate::record::{Recorded, Recording};
 use crate::sandbox::sandbox;
-use crate::servers::loop_tools;
+use crate::servers::tools;
 use crate::started;
 use crate::team::team;
 
@@ -31,8 +31,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let config = config::resolve(&here.sources(&flags(args)?))?;
     let interactive =
         !config.headless && !args.json && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let tools = tools(&here.workspace, &config, &here.env);
     let mut settings = settings(&here.workspace, config, interactive)?;
     settings.registry = here.registry();
+    settings.tools = Some(tools);
     let recording = args.record.as_deref().map(|path| Recording::begin(path, &settings)).transpose()?;
     let outcome = if args.json {
         drive(settings, &mut JsonLines::default(), None, recording)?
@@ -165,7 +167,6 @@ pub(crate) fn settings(workspace: &Path, config: Config, interactive: bool) -> R
         agent_mcp: config.agent.mcp,
         sandbox,
         wiggum: own_path()?,
-        tools: Some(loop_tools(workspace, &config, &environment())),
         ..Settings::new(workspace, &name, team.agents)
     })
 }

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::mcp::{SERVER_KEYS, ServerKey, Setting, UNKNOWN_TYPE, complain_name};
+use super::problem::Lines;
 use super::value::{Complaint, Value};
 use super::{ConfigSource, Layer, Place, Problem};
 
@@ -79,7 +80,7 @@ fn of_text(path: &Path, text: &str) -> Layer {
     for (name, raw) in &document.servers {
         // Where in the text it is: the raw value is a part of it.
         let start = (raw.get().as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
-        let at = Place::in_file(path.to_owned(), text, start);
+        let at = Lines::of(text).place(path.to_owned(), start);
         if let Some(complaint) = complain_name(name) {
             layer.refuse(at, complaint);
             continue;
@@ -101,7 +102,7 @@ fn place(path: &Path, text: &str, start: usize, error: &serde_json::Error) -> Pl
     let part = text.get(start..).unwrap_or_default();
     let line_start: usize =
         part.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
-    Place::in_file(path.to_owned(), text, start + line_start + error.column().saturating_sub(1))
+    Lines::of(text).place(path.to_owned(), start + line_start + error.column().saturating_sub(1))
 }
 
 /// Without the place, which is told in front.

@@ -11,6 +11,8 @@ pub(crate) mod agents;
 pub(crate) mod environment;
 mod file;
 pub(crate) mod generate;
+#[cfg(test)]
+mod hostile;
 pub(crate) mod keys;
 pub(crate) mod mcp;
 mod mcp_json;
@@ -32,6 +34,7 @@ use wiggum_core::policy::{Millis, Policy};
 
 pub(crate) use agents::{ApiConfig, NamedAgent};
 use keys::Key;
+use problem::Lines;
 pub(crate) use problem::{ConfigProblems, Place, Problem};
 use value::{Amount, Complaint, Shape, Value};
 
@@ -389,13 +392,20 @@ fn file_layer(path: &Path, source: impl Fn(PathBuf, usize) -> ConfigSource) -> L
     match std::fs::read(path) {
         Ok(bytes) => match String::from_utf8(bytes) {
             Ok(text) => file::layer(path, &text, source),
-            Err(_) => Layer { problems: vec![whole("is not UTF-8 text".to_owned())], ..Layer::default() },
+            Err(error) => Layer { problems: vec![not_text(path, &error)], ..Layer::default() },
         },
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             Layer::default()
         }
         Err(error) => Layer { problems: vec![whole(format!("cannot be read: {error}"))], ..Layer::default() },
     }
+}
+
+fn not_text(path: &Path, error: &std::string::FromUtf8Error) -> Problem {
+    let good = error.utf8_error().valid_up_to();
+    let text = String::from_utf8_lossy(&error.as_bytes()[..good]);
+    let place = Lines::of(&text).place(path.to_owned(), good);
+    Problem { place, message: "this is not UTF-8 text from here on".to_owned(), hint: None }
 }
 
 fn flags_layer(flags: &Flags) -> Layer {

@@ -1,4 +1,4 @@
-//! `wiggum mcp`: the MCP servers that are configured here, their tools, and a call of one by hand; and our own server.
+//! `wiggum mcp`: the MCP servers that are configured here, their tools, and a call of one by hand; and our own.
 
 mod call;
 mod list;
