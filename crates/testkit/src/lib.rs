@@ -14,6 +14,7 @@ mod case;
 pub mod cases;
 mod choose;
 mod http;
+pub mod mcp;
 #[cfg(unix)]
 mod place;
 mod play;
