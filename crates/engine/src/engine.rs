@@ -44,7 +44,7 @@ use crate::status;
 use crate::tools::{CallOutcome, Ready, Tools};
 use crate::wake::Wake;
 use crate::watched::{Watched, prompt_in_use};
-use crate::work::RunningCall;
+use crate::work::{self, RunningCall};
 
 /// What may wait in the channel before agents are slowed down.
 const INPUTS: usize = 64;
@@ -397,7 +397,8 @@ impl<'a> Engine<'a> {
         self.start_run()?;
         self.recover(ended)?;
         self.read_backlog()?;
-        self.flush()
+        self.flush()?;
+        self.note_in_plan()
     }
 
     fn start_run(&mut self) -> Result<(), EngineError> {
@@ -502,6 +503,7 @@ impl<'a> Engine<'a> {
         }
         self.end_processes();
         self.flush()?;
+        self.note_in_plan()?;
         self.write_report();
         let ended = self.journal.state.run.ended.clone();
         Ok(ended.map(|(reason, detail)| Outcome::Ended { reason, detail }))
@@ -708,7 +710,9 @@ impl<'a> Engine<'a> {
             })
         });
         if let Some(event) = event {
+            let unticked = work::opened(&event);
             self.record(event);
+            self.note_unticked(&unticked);
         }
         self.backlog.take_in();
         Ok(())

@@ -11,6 +11,7 @@ use wiggum_workspace::git::CommitOutcome;
 use crate::backlog_file::BacklogError;
 use crate::engine::Engine;
 use crate::error::{EngineError, chain};
+use crate::plan::Progress;
 use crate::tree::stands_on;
 
 /// How often a hook may change the tree of one attempt before that counts as a refusal.
@@ -35,9 +36,13 @@ impl Engine<'_> {
         }
         // The verdict is durable before the first thing that follows from it can be seen.
         let mut recorded = Ok(Vec::new());
+        let progress = Progress::with_step(&self.journal.state);
         let (journal, now) = (&mut self.journal, self.clock.now());
         let edited = self.backlog.edit_after(
-            |backlog| backlog.set_status(open.task.as_str(), FileStatus::Done),
+            |backlog| {
+                progress.note(backlog);
+                backlog.set_status(open.task.as_str(), FileStatus::Done)
+            },
             || {
                 recorded = journal.flush(now);
                 recorded.is_ok()

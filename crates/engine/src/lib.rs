@@ -68,6 +68,7 @@ mod journal;
 mod land;
 mod money;
 pub mod nudge;
+mod plan;
 mod recover;
 pub mod report;
 pub mod reports;
