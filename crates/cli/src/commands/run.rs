@@ -24,6 +24,7 @@ use crate::record::{Recorded, Recording};
 use crate::sandbox::sandbox;
 use crate::started;
 use crate::team::team;
+use crate::term;
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let here = surroundings()?;
@@ -32,6 +33,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         !config.headless && !args.json && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let mut settings = settings(&here.workspace, config, interactive)?;
     settings.registry = here.registry();
+    for agent in settings.without_tools() {
+        term::note(&format!(
+            "note: {agent} cannot be handed the MCP server (`mcp` under [agent]); it claims and asks in its text\n"
+        ));
+    }
     let recording = args.record.as_deref().map(|path| Recording::begin(path, &settings)).transpose()?;
     let outcome = if args.json {
         drive(settings, &mut JsonLines::default(), None, recording)?
