@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 pub(crate) use checkpoint::{CheckpointCommand, RestoreArgs, WhichCheckpoint};
 pub(crate) use dispatch::{DispatchCommand, DispatchSend, DispatchStart};
-pub(crate) use mcp::McpCommand;
+pub(crate) use mcp::{McpCall, McpCommand, McpTools};
 pub(crate) use serve::{ServeArgs, Whom};
 pub(crate) use simulate::SimulateArgs;
 
@@ -129,8 +129,8 @@ pub(crate) enum Command {
     /// Agents in tmux panes: start them, give them tasks, look, stop
     #[command(subcommand)]
     Dispatch(DispatchCommand),
-    /// MCP: serve the loops of this repository to clients
-    #[command(subcommand)]
+    /// MCP: servers and their tools, and the loops of this repository served to clients
+    #[command(subcommand, after_help = "More in docs/mcp.md and docs/mcp-server.md.")]
     Mcp(McpCommand),
     /// Answer a hook of an agent: its question on standard input, the answer on standard output
     ///

