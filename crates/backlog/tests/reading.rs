@@ -181,8 +181,8 @@ fn what_cannot_be_done_yet_is_named() {
         "tasks.json:2: `a`: runtime `gastown` is not available yet; expected `local`",
         "tasks.json:3: `b`: evaluation mode `agent_file` is not available yet; expected `command`",
         "tasks.json:4: `c`: `precondition_prompt` is not available yet; expected none",
-        "tasks.json:5: `d`: work of kind `gate` is not available yet; expected `agent`",
-        "tasks.json:6: `e`: work of kind `command` is not available yet; expected `agent`",
+        "tasks.json:5: `d`: work of kind `gate` is not available yet; expected `agent`, `file`, `notice` or `mcp_call`",
+        "tasks.json:6: `e`: work of kind `command` is not available yet; expected `agent`, `file`, `notice` or `mcp_call`",
     ];
     assert_eq!(named(&backlog), expected);
     assert_eq!(backlog.task("f").unwrap().work, Work::Gate { gate: "coverage_enforcer".into() });

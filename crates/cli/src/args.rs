@@ -457,7 +457,7 @@ pub(crate) struct NudgeArgs {
 pub(crate) struct AnswerArgs {
     /// The question's id, such as q1
     pub(crate) question: String,
-    /// An option's number, your own words, or skip, retry, abort
+    /// An option's number, your own words, or skip, retry, done, abort
     pub(crate) answer: String,
     #[command(flatten)]
     pub(crate) of: LoopArgs,

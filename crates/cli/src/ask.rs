@@ -10,7 +10,7 @@ use wiggum_engine::{Input, Remote};
 use crate::term;
 
 /// The keys under every question.
-pub(crate) const KEYS: &str = "[1-9] option  [c]ustom  [s]kip  [r]etry  [a]bort";
+pub(crate) const KEYS: &str = "[1-9] option  [c]ustom  [s]kip  [r]etry  [d]one  [a]bort";
 
 /// The question on the screen, shared between who shows it and who reads the keyboard.
 #[derive(Clone, Default)]
@@ -100,6 +100,7 @@ fn understand(line: &str, options: usize, custom: bool) -> Typed {
         "s" | "skip" => Typed::Answer(Answer::Skip),
         "r" | "retry" => Typed::Answer(Answer::Retry),
         "a" | "abort" => Typed::Answer(Answer::Abort),
+        "d" | "done" => Typed::Answer(Answer::Done),
         _ => match line.parse::<u32>() {
             Ok(number) if usize::try_from(number).is_ok_and(|n| (1..=options).contains(&n)) => {
                 Typed::Answer(Answer::Option { number })

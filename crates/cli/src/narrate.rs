@@ -395,6 +395,15 @@ impl Observer for Narrator {
                 }
                 self.flags(flags);
             }
+            Event::CallStarted { .. } | Event::AgentReported { .. } => {
+                self.line(&self.style.dim(&format!("  ⚙ {}", harmless(&describe(&envelope.event)))));
+            }
+            Event::WorkEnded { error: None, .. } => {
+                self.line(&format!("  · {}", harmless(&describe(&envelope.event))));
+            }
+            Event::WorkEnded { .. } => {
+                self.line(&self.style.yellow(&format!("  ! {}", harmless(&describe(&envelope.event)))));
+            }
             Event::TreeTaken { flags, .. } | Event::WorkInspected { flags, .. } => self.flags(flags),
             Event::TreeAltered { .. } => {
                 self.line(&self.style.yellow("  ! a git hook changed the files: checking again"));
@@ -581,6 +590,7 @@ pub(crate) fn answer_words(answer: &wiggum_core::event::Answer) -> String {
         Answer::Skip => "skip".to_owned(),
         Answer::Retry => "retry".to_owned(),
         Answer::Abort => "abort".to_owned(),
+        Answer::Done => "done".to_owned(),
     }
 }
 

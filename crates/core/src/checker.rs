@@ -4,6 +4,7 @@
 //! it. It runs on every journal in every test and in `wiggum doctor`.
 
 mod budget;
+mod calls;
 
 use std::fmt;
 
@@ -32,9 +33,11 @@ impl fmt::Display for Violation {
 /// Everything in a journal that must not happen, in order.
 pub fn check<'a>(journal: impl IntoIterator<Item = &'a Envelope>) -> Vec<Violation> {
     let mut state = Loop::default();
+    let mut calls = calls::Calls::default();
     let mut violations = Vec::new();
     for envelope in journal {
         let mut found = check_order(&state, envelope);
+        found.extend(calls.check(&state, &envelope.event));
         found.extend(check_event(&state, &envelope.event, envelope.at));
         violations.extend(found.into_iter().map(|message| Violation { seq: envelope.seq, message }));
         state.apply(envelope);
@@ -68,10 +71,15 @@ fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<String> {
             check_start(before, *iteration, task, *attempt)
                 .or_else(|| check_agent(before, task, agent, at))
                 .or_else(|| check_breaker(before, at))
-                .or_else(|| budget::check_start(before, task, at))
+                .or_else(|| budget::check_start(before, task, at).filter(|_| !before.is_own_work(task)))
         }
         Event::AgentEnded { iteration, attempt, .. } | Event::Charged { iteration, attempt, .. } => {
             check_fence(before, *iteration, *attempt, Stage::Agent)
+        }
+        Event::CallStarted { iteration, attempt, .. }
+        | Event::WorkEnded { iteration, attempt, .. }
+        | Event::AgentReported { iteration, attempt, .. } => {
+            check_fence(before, *iteration, *attempt, Stage::Agent).or_else(|| check_worker(before, event))
         }
         Event::BudgetAlert { .. } => budget::check_alert(before, event),
         Event::BudgetAsked { granted, figures } => budget::check_asked(before, *granted, figures),
@@ -188,11 +196,21 @@ fn check_start(before: &Loop, iteration: Iteration, task: &TaskId, attempt: Atte
 
 fn check_agent(before: &Loop, task: &TaskId, agent: &str, at: Timestamp) -> Option<String> {
     let entry = before.task(task)?;
+    if !entry.spec.work.is_agents() {
+        return (!agent.is_empty()).then(|| format!("`{agent}` does {task}, which needs no agent"));
+    }
     if !before.policy.agents.for_task(&entry.spec).contains(&agent) {
         return Some(format!("`{agent}` is not an agent for {task}"));
     }
     let why = before.agents.unavailable(agent, at)?;
     Some(format!("`{agent}` works although it cannot: {why}"))
+}
+
+/// Agents report, and the engine works, each on what is theirs.
+fn check_worker(before: &Loop, event: &Event) -> Option<String> {
+    let own = before.open.as_ref()?.own;
+    let fits = own != matches!(event, Event::AgentReported { .. });
+    (!fits).then(|| "somebody else works on it".to_owned())
 }
 
 fn check_breaker(before: &Loop, at: Timestamp) -> Option<String> {
@@ -271,7 +289,7 @@ fn check_verdict(before: &Loop, verdict: &Verdict) -> Option<String> {
     if let Some(missing) = missing {
         return Some(format!("accepted without the check \"{}\"", missing.name));
     }
-    (*verified == open.evidence.is_empty()).then(|| "verified must mean that there is evidence".to_owned())
+    (*verified != open.is_witnessed()).then(|| "verified must mean that there is evidence".to_owned())
 }
 
 fn check_landing(before: &Loop, iteration: Iteration, attempt: Attempt) -> Option<String> {

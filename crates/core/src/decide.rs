@@ -317,7 +317,8 @@ fn watch_agent(state: &Loop, open: &OpenIteration, now: Timestamp) -> Plan {
     let own_limit =
         state.task(&open.task).and_then(|entry| entry.spec.timeout_seconds).map(|s| s.saturating_mul(1000));
     let agents_limit = state.policy.agents.timeouts.get(&open.agent).copied();
-    let agent_limit = own_limit.or(agents_limit.or(state.policy.limits.agent_timeout).map(|limit| limit.0));
+    let agents_limit = agents_limit.or(state.policy.limits.agent_timeout).filter(|_| !open.own);
+    let agent_limit = own_limit.or(agents_limit.map(|limit| limit.0));
     let agent_deadline = agent_limit.map(|limit| add_millis(open.started_at, limit));
     let run_deadline = run_deadline(state, now);
     let handoff_deadline = open.handoff.as_ref().map(|handoff| {
@@ -450,7 +451,8 @@ fn start_next(state: &Loop, now: Timestamp) -> Plan {
         return plan;
     }
     if let Some(entry) = next {
-        return hold_for_budget(state, now).unwrap_or_else(|| start(state, entry, now));
+        let held = hold_for_budget(state, now).filter(|_| entry.spec.work.is_agents());
+        return held.unwrap_or_else(|| start(state, entry, now));
     }
     let waiting = delayed.map(|(until, entry)| (until, entry.spec.id.clone()));
     Plan {
@@ -487,6 +489,9 @@ fn told(Alert { gauge, task, threshold }: Alert) -> Event {
 }
 
 fn start(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Plan {
+    if !entry.spec.work.is_agents() {
+        return start_with(state, entry, String::new());
+    }
     if let Some(reason) = budget::task_exhausted(state, &entry.spec.id) {
         return record(Event::TaskFailed { task: entry.spec.id.clone(), reason });
     }
@@ -500,6 +505,11 @@ fn start(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Plan {
         }
         Pick::Nobody { why } => return end(state, EndReason::PersonNeeded, nobody_text(&why)),
     };
+    start_with(state, entry, agent)
+}
+
+/// Where nobody but the engine is needed, the agent has no name.
+fn start_with(state: &Loop, entry: &TaskEntry, agent: String) -> Plan {
     let unknown = planted(Mutant::UnknownTask).then(|| TaskId::from("unknown"));
     let task = unknown.unwrap_or_else(|| entry.spec.id.clone());
     let retry = &state.policy.retry;

@@ -151,6 +151,37 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "is_zero")]
         ended_processes: u32,
     },
+    /// A tool is about to be called; recorded before anything is sent to it.
+    CallStarted {
+        iteration: Iteration,
+        attempt: Attempt,
+        server: String,
+        tool: String,
+        /// Without secrets.
+        params: BlobRef,
+        /// The tool says that it only reads, or that calling it twice is the same as once.
+        #[serde(default, skip_serializing_if = "is_false")]
+        repeatable: bool,
+    },
+    /// Work that needs no agent is over, or nobody knows whether it is.
+    WorkEnded {
+        iteration: Iteration,
+        attempt: Attempt,
+        duration: Millis,
+        /// What came of it.
+        result: BlobRef,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<Failure>,
+        /// It may have happened, or not.
+        #[serde(default, skip_serializing_if = "is_false")]
+        uncertain: bool,
+    },
+    /// The agent at work said something through a tool of ours rather than in its text.
+    AgentReported {
+        iteration: Iteration,
+        attempt: Attempt,
+        report: Report,
+    },
     /// The attempt's work was written as a tree: that tree is checked and that tree is committed.
     TreeTaken {
         iteration: Iteration,
@@ -580,6 +611,23 @@ pub enum ClaimSource {
     StatusBlock,
     /// The agent ticked its own box, in a dialect where that is the convention.
     TickedBox,
+    /// The agent called the tool for it.
+    Tool,
+    /// No agent: the engine did the work itself.
+    Work,
+}
+
+/// What an agent says through a tool of ours.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "report", rename_all = "snake_case")]
+pub enum Report {
+    /// It claims that its task is done.
+    Done { text: String },
+    /// It needs a person.
+    Question { question: Question },
+    /// It is alive, and this is what it does.
+    Progress { text: String },
 }
 
 /// Why an attempt counts as an error, and what makes two errors the same.
@@ -697,6 +745,8 @@ pub enum QuestionKind {
     Flagged,
     /// The agent at work shows no sign of life.
     Unresponsive,
+    /// A call that must not be made twice may have happened.
+    Uncertain,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -713,6 +763,8 @@ pub enum Answer {
     Skip,
     Retry,
     Abort,
+    /// It is done: somebody saw to it, or saw that it had happened.
+    Done,
 }
 
 /// Why a run ended; [`crate::termination`] has all there is to say of each.
@@ -762,6 +814,12 @@ pub enum Request {
     SetStatus {
         task: TaskId,
         status: FileStatus,
+    },
+    /// The agent of this very attempt has something to say.
+    Report {
+        iteration: Iteration,
+        attempt: Attempt,
+        report: Report,
     },
 }
 

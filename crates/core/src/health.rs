@@ -178,7 +178,7 @@ impl Vitals {
 fn chosen(answer: &Answer) -> OnEscalation {
     match answer {
         Answer::Option { number: 2 } | Answer::Retry => OnEscalation::Handoff,
-        Answer::Option { number: 3 } | Answer::Skip | Answer::Abort => OnEscalation::Terminate,
+        Answer::Option { number: 3 } | Answer::Skip | Answer::Abort | Answer::Done => OnEscalation::Terminate,
         Answer::Option { .. } | Answer::Words { .. } => OnEscalation::Wait,
     }
 }

@@ -52,6 +52,9 @@ mutants! {
     AcceptsEverything,
     CompletesOtherwise,
     InterruptsTwice,
+    // Calls.
+    ForgetsCalls,
+    CallsInDoubt,
     // People.
     NudgesNobody,
     AnswersTwice,

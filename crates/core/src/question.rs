@@ -36,6 +36,22 @@ pub(crate) fn failed_question(task: &TaskId, reason: &str, waiting: &[TaskId]) -
     }
 }
 
+/// The question about a call of which nobody knows whether it happened.
+pub(crate) fn uncertain(task: &TaskId, call: &str, why: &str) -> Question {
+    Question {
+        kind: QuestionKind::Uncertain,
+        summary: format!("{task}: nobody knows whether {call} happened"),
+        context: why.to_owned(),
+        options: vec![
+            "It happened: the task is done".to_owned(),
+            "It did not happen: call it again".to_owned(),
+            format!("Skip {task}"),
+            "Stop the loop".to_owned(),
+        ],
+        question: "Did it happen? It is not called again before somebody says so.".to_owned(),
+    }
+}
+
 /// The question about work that waits on a skipped task.
 pub fn blocked_question(task: &TaskId, waiting: &[TaskId]) -> Question {
     Question {
@@ -77,6 +93,7 @@ pub enum Meaning {
     Skip,
     SkipDependents,
     Abort,
+    Done,
 }
 
 /// Reads an answer in the light of its question.
@@ -87,6 +104,7 @@ pub fn meaning(question: &Question, answer: &Answer) -> Meaning {
         Answer::Skip => Meaning::Skip,
         Answer::Retry => Meaning::Retry,
         Answer::Abort => Meaning::Abort,
+        Answer::Done => Meaning::Done,
         Answer::Option { number } => chosen(question, *number),
     }
 }
@@ -98,6 +116,10 @@ fn chosen(question: &Question, number: u32) -> Meaning {
         (QuestionKind::Blocked, 2) => Meaning::SkipDependents,
         (QuestionKind::Failed | QuestionKind::Blocked, _) => Meaning::Abort,
         (QuestionKind::Flagged, 1) => Meaning::Approve,
+        (QuestionKind::Uncertain, 1) => Meaning::Done,
+        (QuestionKind::Uncertain, 2) => Meaning::Retry,
+        (QuestionKind::Uncertain, 3) => Meaning::Skip,
+        (QuestionKind::Uncertain, _) => Meaning::Abort,
         (
             QuestionKind::Stuck
             | QuestionKind::Deviation

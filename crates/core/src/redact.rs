@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
+
 /// Shorter values are words: replacing them would destroy more than it hides.
 const MIN_SECRET: usize = 8;
 
@@ -28,6 +30,21 @@ pub fn is_secret_name(name: &str) -> bool {
         || (is("KEY") && words.len() > 1 && !is("PUBLIC"))
         || name.ends_with("TOKEN") && name != "TOKENIZERS_PARALLELISM"
         || name.ends_with("PASSWORD")
+}
+
+/// Parameters as they may be shown: without what stands under a name that secrets have.
+pub fn params(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let shown = fields.iter().map(|(name, value)| {
+                let hidden = is_secret_name(name) && !value.is_object();
+                (name.clone(), if hidden { Value::from("[redacted]") } else { params(value) })
+            });
+            Value::Object(shown.collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(params).collect()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+    }
 }
 
 /// The values to hide, each with the name to show instead.

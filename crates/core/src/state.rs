@@ -31,6 +31,7 @@ use crate::task::{FileStatus, Task};
 use crate::tasks::{AttemptMemory, TaskEntry, TaskState, Tasks};
 use crate::text::head;
 use crate::weaken::is_test_path;
+use crate::work::{Call, Reported};
 
 /// How many ended iterations the status shows.
 const RECENT_ITERATIONS: usize = 20;
@@ -161,6 +162,12 @@ pub struct OpenIteration {
     pub handoff: Option<Handover>,
     /// The iteration before it handed over.
     pub after_handoff: Option<Trigger>,
+    /// The engine does the work itself, without an agent.
+    pub own: bool,
+    /// The call that was begun.
+    pub call: Option<Call>,
+    /// What the agent said through tools of ours.
+    pub reported: Reported,
 }
 
 impl OpenIteration {
@@ -295,6 +302,9 @@ impl Loop {
                     notes: Notes::default(),
                     handoff: None,
                     after_handoff,
+                    own: self.is_own_work(task),
+                    call: None,
+                    reported: Reported::default(),
                 });
             }
             Event::Charged { usage, model, .. } => self.charge(*usage, model.as_deref(), at),
@@ -340,6 +350,13 @@ impl Loop {
                     open.note_flags(flags);
                 }
             }
+            Event::CallStarted { server, tool, repeatable, .. } => {
+                self.start_call(server, tool, *repeatable);
+            }
+            Event::WorkEnded { duration, result, error, uncertain, .. } => {
+                self.end_work(*duration, result, error.as_ref(), *uncertain);
+            }
+            Event::AgentReported { report, .. } => self.take_report(report),
             Event::TreeTaken { flags, .. } => {
                 if let Some(open) = &mut self.open {
                     open.tree_taken = true;
@@ -588,7 +605,8 @@ impl Loop {
     }
 
     fn judge(&mut self, verdict: &Verdict, at: Timestamp) {
-        if let Some(open) = self.open.as_ref().filter(|_| !matches!(verdict, Verdict::Unavailable { .. })) {
+        let worked = !matches!(verdict, Verdict::Unavailable { .. });
+        if let Some(open) = self.open.as_ref().filter(|open| worked && !open.own) {
             self.rows = self.rows_with(open);
         }
         let accepted = match verdict {
@@ -614,7 +632,7 @@ impl Loop {
             // The next one starts with a fresh context.
             open.session = None;
         }
-        self.agents.worked(&open.agent, open.session.as_ref());
+        self.note_worked(&open);
         if open.vitals.health != Health::Terminated {
             self.run.terminations = 0;
         }
@@ -634,6 +652,8 @@ impl Loop {
         }
         entry.remember(remembered(&open, verdict_name(verdict), feedback(verdict, &open)));
         let stuck = match verdict {
+            // What needs no agent has its retries, and nobody it could be stuck with.
+            Verdict::Errored { .. } if open.own => false,
             Verdict::Errored { failure } => entry.count_error(&failure.signature, entry_limit),
             Verdict::Refuted { .. }
             | Verdict::Unclaimed
@@ -658,7 +678,7 @@ impl Loop {
                     .push_back((Some(open.task.clone()), repeated_error(&open.task, failure, entry_limit)));
             }
             Verdict::Errored { .. } => {
-                self.run.consecutive_errors += 1;
+                self.run.consecutive_errors += u32::from(!open.own);
                 self.delay_after_error(&open.task, at);
             }
             Verdict::Asked => {
@@ -695,6 +715,7 @@ impl Loop {
         let handoff = open.handoff.as_ref().filter(|_| phase == Phase::Handoff);
         self.handoffs.pending = handoff.map(|handoff| handoff.trigger.clone());
         let trigger = match open.error {
+            Some(_) if open.own => None,
             Some(_) if open.handoff.is_none() => {
                 self.handoffs.errored(&self.policy.handoff, open.exit == Some(Exit::TimedOut))
             }
@@ -719,6 +740,9 @@ impl Loop {
 
     /// No progress means neither a completion nor a change of the tree.
     fn count_progress(&mut self, open: &OpenIteration) -> bool {
+        if open.own {
+            return true;
+        }
         let Some(slot) = self.tasks.slot(&open.task) else { return false };
         let entry = &mut self.tasks.entries[slot];
         let digest = open.inspection.as_ref().map(|seen| seen.digest.clone());
@@ -737,6 +761,9 @@ impl Loop {
     }
 
     fn note_in_breaker(&mut self, open: &OpenIteration, verdict: &Verdict, progress: bool, at: Timestamp) {
+        if open.own {
+            return;
+        }
         let seen = match verdict {
             Verdict::Errored { failure } => breaker::Seen::Failed {
                 signature: &failure.signature,
@@ -790,7 +817,7 @@ impl Loop {
         let phase_before = self.tasks.current_phase();
         let open = self.open.take();
         if let Some(open) = &open {
-            self.agents.worked(&open.agent, open.session.as_ref());
+            self.note_worked(open);
             self.remember_ended(open, "completed", at);
             self.close(open, Phase::Complete, "completed", at);
         }
@@ -807,7 +834,9 @@ impl Loop {
             entry.attempts = attempt;
             entry.forget_failures();
             entry.kept = None;
-            self.history.completed(&entry.spec, entry.spent);
+            if entry.spec.work.is_agents() {
+                self.history.completed(&entry.spec, entry.spent);
+            }
             if let Some(open) = &open {
                 entry.remember(remembered(open, "completed", String::new()));
             }
@@ -863,7 +892,7 @@ impl Loop {
         let Some(open) = std::mem::replace(&mut self.open, under_way) else { return };
         self.iterations = open.iteration.saturating_sub(1);
         self.run.iterations = self.run.iterations.saturating_sub(1);
-        self.agents.worked(&open.agent, open.session.as_ref());
+        self.note_worked(&open);
         self.handoffs.pending.clone_from(&open.after_handoff);
         self.set_state(&open.task, TaskState::Open, at);
     }
@@ -881,6 +910,13 @@ impl Loop {
             outcome: outcome.to_owned(),
             usage: open.usage,
         });
+    }
+
+    /// The engine itself is not an agent that could come to be missed.
+    fn note_worked(&mut self, open: &OpenIteration) {
+        if !open.own {
+            self.agents.worked(&open.agent, open.session.as_ref());
+        }
     }
 
     fn ask_about_failed(&mut self, task: &TaskId, reason: &str) {
@@ -902,7 +938,8 @@ impl Loop {
                 QuestionKind::Stuck
                 | QuestionKind::Deviation
                 | QuestionKind::Repeated
-                | QuestionKind::Flagged => self.set_state(task, TaskState::Parked(id), at),
+                | QuestionKind::Flagged
+                | QuestionKind::Uncertain => self.set_state(task, TaskState::Parked(id), at),
                 QuestionKind::Failed | QuestionKind::Blocked => {
                     self.run.asked_about.insert(task.clone());
                 }
@@ -942,11 +979,16 @@ impl Loop {
                 self.reopen(&task, at);
             }
             Meaning::Retry => self.reopen(&task, at),
+            Meaning::Done => self.settle_by_person(&task, TaskState::Done { verified: false }, at),
             Meaning::Skip => self.settle_by_person(&task, TaskState::Skipped, at),
             Meaning::SkipDependents => {
                 for waiting in self.tasks.waiting_on(&task) {
                     self.settle_by_person(&waiting, TaskState::Skipped, at);
                 }
+            }
+            // Whether it happened is still unknown.
+            Meaning::Abort if asked.question.kind == QuestionKind::Uncertain => {
+                self.to_ask.push_back((Some(task), asked.question));
             }
             Meaning::Abort => {
                 if matches!(self.tasks.get(&task).map(|entry| &entry.state), Some(TaskState::Parked(_))) {
@@ -983,6 +1025,7 @@ impl Loop {
         self.run.terminations = 0;
         self.breaker.close();
         self.tasks.undelay(slot);
+        self.tasks.entries[slot].called = false;
         self.tasks.entries[slot].forget_failures();
         self.set_state(task, TaskState::Open, at);
     }
@@ -1070,7 +1113,8 @@ fn feedback(verdict: &Verdict, open: &OpenIteration) -> String {
     }
 }
 
-pub(crate) fn millis_between(from: Timestamp, to: Timestamp) -> u64 {
+/// How long it is from one moment to a later one.
+pub fn millis_between(from: Timestamp, to: Timestamp) -> u64 {
     u64::try_from(to.as_millisecond() - from.as_millisecond()).unwrap_or(0)
 }
 

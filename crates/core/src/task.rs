@@ -114,6 +114,7 @@ pub enum Work {
     File {
         path: String,
         content: String,
+        /// Replace what is there, if it is something else.
         #[serde(default, skip_serializing_if = "is_default")]
         overwrite: bool,
     },
@@ -135,6 +136,11 @@ pub enum Work {
 }
 
 impl Work {
+    /// Does somebody else do it than the engine itself?
+    pub fn is_agents(&self) -> bool {
+        *self == Self::Agent
+    }
+
     /// The word users see for this kind of work.
     pub fn name(&self) -> &'static str {
         match self {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use jiff::Timestamp;
 
 use crate::budget::Sum;
+use crate::event::BlobRef;
 use crate::forecast::Group;
 use crate::ids::{Attempt, QuestionId, TaskId};
 use crate::mutant::{Mutant, planted};
@@ -82,6 +83,10 @@ pub struct TaskEntry {
     pub checkpoint: Option<String>,
     /// What was flagged and a person approved: that, and nothing else that may be flagged later.
     pub approved: BTreeSet<String>,
+    /// What its own work came to, for later tasks to use.
+    pub result: Option<BlobRef>,
+    /// Its call happened and must not be made again unless a person says so.
+    pub called: bool,
     position: u32,
     unmet: usize,
     removed: bool,
@@ -245,6 +250,9 @@ impl Tasks {
                 // What we would write ourselves we may have written: the record of it is lost in a crash.
                 let changed = task.status != entry.spec.status && task.status != entry.state.file_status();
                 let by_person = changed || entry.removed;
+                // Another call than the one that was made. The same one is not made again because its
+                // box is empty: a copy of the file may have come back from elsewhere.
+                entry.called &= task.work == entry.spec.work;
                 entry.spec = task.clone();
                 entry.removed = false;
                 if by_person && entry.state != TaskState::Running {
@@ -424,7 +432,8 @@ impl Tasks {
             TaskState::Failed { .. } => add(&mut counts.failed),
             TaskState::Skipped => add(&mut counts.skipped),
         }
-        if matches!(entry.state, TaskState::Open | TaskState::Running | TaskState::Parked(_)) {
+        let unfinished = matches!(entry.state, TaskState::Open | TaskState::Running | TaskState::Parked(_));
+        if unfinished && entry.spec.work.is_agents() {
             let group = Group::of(&entry.spec);
             let left = self.left.entry(group.clone()).or_default();
             *left = left.saturating_add_signed(by);
@@ -461,6 +470,8 @@ impl TaskEntry {
             last_digest: None,
             checkpoint: None,
             approved: BTreeSet::new(),
+            result: None,
+            called: false,
             position,
             unmet: 0,
             removed: false,

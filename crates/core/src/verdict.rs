@@ -4,7 +4,7 @@ use crate::event::{Evidence, Flag, FlagKind, Trouble, Verdict};
 use crate::mutant::{Mutant, planted};
 use crate::policy::{OnTouch, Policy, Protect};
 use crate::state::{Loop, OpenIteration};
-use crate::task::Task;
+use crate::task::{Task, Work};
 
 /// A command whose success is evidence for a task.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -14,7 +14,11 @@ pub struct Check {
 }
 
 /// What has to be run for a task: the policy's verify commands, its own, and its criteria's.
+/// Not for what cannot be undone: a check that fails would have it done again.
 pub fn checks_for(policy: &Policy, task: &Task) -> Vec<Check> {
+    if matches!(task.work, Work::McpCall { .. } | Work::Notice { .. }) {
+        return Vec::new();
+    }
     let verify = policy.checks.verify.iter().chain(&task.verify);
     let mut checks: Vec<Check> =
         verify.map(|command| Check { name: "verify".to_owned(), command: command.clone() }).collect();
@@ -67,9 +71,8 @@ pub fn judge(state: &Loop, open: &OpenIteration) -> Verdict {
     }
     let is_approved =
         |reason: &str| state.task(&open.task).is_some_and(|entry| entry.approved.contains(reason));
-    judge_flags(&state.policy.protect, &open.flags, is_approved).unwrap_or(Verdict::Accepted {
-        verified: !open.evidence.is_empty() || planted(Mutant::CallsVerified),
-    })
+    judge_flags(&state.policy.protect, &open.flags, is_approved)
+        .unwrap_or(Verdict::Accepted { verified: open.is_witnessed() || planted(Mutant::CallsVerified) })
 }
 
 /// What the policy says of a flag.

@@ -40,7 +40,9 @@ use crate::requests;
 use crate::sandbox::Sandbox;
 use crate::state_dir::StateDir;
 use crate::status;
+use crate::tools::{CallOutcome, Ready, Tools};
 use crate::watched::{Watched, prompt_in_use};
+use crate::work::RunningCall;
 
 /// What may wait in the channel before agents are slowed down.
 const INPUTS: usize = 64;
@@ -70,6 +72,8 @@ pub struct Settings {
     /// What agents are kept in.
     pub sandbox: Sandbox,
     pub tap: Option<Arc<dyn Tap>>,
+    /// What tasks may call.
+    pub tools: Option<Arc<dyn Tools>>,
     /// Where this machine's loops are entered.
     pub registry: Option<PathBuf>,
     /// This very program.
@@ -96,6 +100,7 @@ impl Settings {
             allow_dirty: false,
             sandbox: Sandbox { kind: None, says: String::new(), writable: Vec::new() },
             tap: None,
+            tools: None,
             registry: None,
             wiggum: PathBuf::from("wiggum"),
             grace: Grace::default(),
@@ -135,6 +140,17 @@ pub enum Input {
     CheckEnded {
         ended: Ended,
         output: String,
+    },
+    /// A call can be made, or could not be.
+    CallReady {
+        iteration: Iteration,
+        attempt: Attempt,
+        ready: Result<Box<dyn Ready>, String>,
+    },
+    CallEnded {
+        iteration: Iteration,
+        attempt: Attempt,
+        outcome: CallOutcome,
     },
     /// Something waits in the store.
     Wake,
@@ -179,6 +195,8 @@ pub struct Engine<'a> {
     pub(crate) sender: SyncSender<Input>,
     pub(crate) agent: Option<RunningAgent>,
     pub(crate) check: Option<Box<dyn Program>>,
+    /// The call under way.
+    pub(crate) call: Option<RunningCall>,
     /// On the engine's own clock, as is the deadline.
     pub(crate) check_started: Option<Duration>,
     pub(crate) check_deadline: Option<Duration>,
@@ -298,6 +316,7 @@ impl<'a> Engine<'a> {
             sender,
             agent: None,
             check: None,
+            call: None,
             check_started: None,
             check_deadline: None,
             in_place: None,
@@ -465,6 +484,7 @@ impl<'a> Engine<'a> {
         if let Some(signal) = self.interrupted
             && self.agent.is_none()
             && self.check.is_none()
+            && self.call.is_none()
         {
             self.leave_in_order()?;
             return Ok(Some(Outcome::Interrupted { signal }));
@@ -533,6 +553,8 @@ impl<'a> Engine<'a> {
                 Ok(())
             }
             Input::CheckEnded { ended, output } => self.check_ended(ended, &output),
+            Input::CallReady { iteration, attempt, ready } => self.call_ready(iteration, attempt, ready),
+            Input::CallEnded { iteration, attempt, outcome } => self.call_ended(iteration, attempt, outcome),
             Input::Wake => Ok(()),
             Input::Person(request) => self.handle_request(&request, "terminal"),
             Input::Interrupt(signal) => {
@@ -555,6 +577,9 @@ impl<'a> Engine<'a> {
         if let Some(check) = &self.check {
             check.stop(Stop::Asked, grace);
         }
+        if let Some(call) = &mut self.call {
+            call.interrupt(grace.term.is_zero());
+        }
     }
 
     /// Stops whatever works on the open iteration; false if that is under way already.
@@ -568,6 +593,9 @@ impl<'a> Engine<'a> {
             let stop = if why == StopWhy::AgentTimeout { Stop::TimedOut } else { Stop::Asked };
             agent.process.stop(stop, grace);
             return Ok(true);
+        }
+        if let Some(call) = &mut self.call {
+            return Ok(call.stop(why));
         }
         match &self.check {
             Some(check) => {
@@ -606,6 +634,13 @@ impl<'a> Engine<'a> {
                 for event in events {
                     self.record(event);
                 }
+            }
+            requests::Translated::Report(event) => {
+                let now = self.clock.now();
+                if let Some(agent) = &mut self.agent {
+                    agent.heart.beat(now);
+                }
+                self.record(event);
             }
             requests::Translated::SkipRunning(task) => {
                 self.skip_after_stop = Some((task, by.to_owned()));
@@ -734,6 +769,9 @@ impl<'a> Engine<'a> {
         }
         if let Some(check) = self.check.take() {
             check.stop(Stop::Asked, hurry);
+        }
+        if let Some(call) = self.call.take() {
+            call.cancel.cancel();
         }
         self.host.end_marked("WIGGUM_LOOP_ID", &self.journal.id.to_string());
     }

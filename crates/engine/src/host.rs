@@ -30,6 +30,9 @@ pub trait Host: Send + Sync {
     /// Starts a program. It is looked after to its end even if what is returned is dropped.
     fn launch(&self, launch: Launch, sink: Box<dyn Sink>) -> Result<Box<dyn Program>, LaunchError>;
 
+    /// Does something that may take long beside the loop, which hears of its end as an input.
+    fn beside(&self, job: Box<dyn FnOnce() + Send>);
+
     /// Ends everything that was launched with this marker, and says how much that was.
     fn end_marked(&self, name: &str, value: &str) -> u32;
 
@@ -107,6 +110,10 @@ impl Host for Machine {
 
     fn launch(&self, launch: Launch, sink: Box<dyn Sink>) -> Result<Box<dyn Program>, LaunchError> {
         process::launch(launch, sink).map(|running| Box::new(running) as Box<dyn Program>)
+    }
+
+    fn beside(&self, job: Box<dyn FnOnce() + Send>) {
+        std::thread::spawn(job);
     }
 
     fn end_marked(&self, name: &str, value: &str) -> u32 {

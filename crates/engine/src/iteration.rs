@@ -21,7 +21,7 @@ use wiggum_core::signal::error::{failure_from, failure_of};
 use wiggum_core::signal::escalation::read_escalations;
 use wiggum_core::signal::notes::read_notes;
 use wiggum_core::stream::Stream;
-use wiggum_core::task::FileStatus;
+use wiggum_core::task::{FileStatus, Work};
 use wiggum_core::verdict::{Check, checks_for};
 use wiggum_store::Transcript;
 use wiggum_workspace::crash;
@@ -35,6 +35,7 @@ use crate::error::{EngineError, chain};
 use crate::health::{Ear, Heart};
 use crate::nudge::{self, Nudges};
 use crate::status;
+use crate::work;
 
 /// How much of what other tasks taught goes into a prompt.
 const MAX_LEARNT: usize = 2 * 1024;
@@ -49,7 +50,8 @@ impl Engine<'_> {
         agent: &str,
         carried: Option<&str>,
     ) -> Result<(), EngineError> {
-        if !self.set_money_aside()? {
+        let work = self.journal.state.task(task).map_or(Work::Agent, |entry| entry.spec.work.clone());
+        if work.is_agents() && !self.set_money_aside()? {
             return Ok(());
         }
         let (base, branch) = match &self.git {
@@ -60,8 +62,15 @@ impl Engine<'_> {
             None => (None, None),
         };
         let carried = self.carry_over(task, carried, base.as_deref())?;
-        let prompt = self.build_prompt(task, attempt, carried.is_some())?;
-        let session = self.choose_session(agent);
+        let (mut prompt, mut session) = (String::new(), None);
+        if work.is_agents() {
+            prompt = self.build_prompt(task, attempt, carried.is_some())?;
+            session = self.choose_session(agent);
+        }
+        let command = match self.settings.agent(agent).filter(|_| work.is_agents()) {
+            Some(agent) => agent.driver.describe(),
+            None => work::describe(&work),
+        };
         let prompt_blob = self.journal.keep_whole(&prompt);
         self.record(Event::IterationStarted {
             iteration,
@@ -70,7 +79,7 @@ impl Engine<'_> {
             base,
             branch,
             carried: carried.clone(),
-            command: self.settings.agent(agent).map_or_else(String::new, |agent| agent.driver.describe()),
+            command,
             agent: agent.to_owned(),
             session: session.as_ref().map(|session| session.id().to_owned()),
             workspace: self.settings.workspace.display().to_string(),
@@ -86,6 +95,9 @@ impl Engine<'_> {
         if carried.is_some() {
             // The work of the last attempt may hold a prompt of its own.
             self.note_own_files()?;
+        }
+        if !work.is_agents() {
+            return self.start_work(&work);
         }
         if let Err(error) = self.launch_agent(agent, iteration, task, attempt, session.as_ref(), &prompt) {
             let trouble = if error.is_missing_program() { Trouble::Missing } else { Trouble::Other };
@@ -276,15 +288,17 @@ impl Engine<'_> {
     ) -> Result<(), EngineError> {
         let Some(open) = &self.journal.state.open else { return Ok(()) };
         let (iteration, attempt, task) = (open.iteration, open.attempt, open.task.clone());
+        let reported = open.reported.clone();
         let (ticked, backlog_flags) = self.guard_backlog(&task)?;
         flags.extend(backlog_flags);
         flags.extend(self.touched()?);
         let rules = &self.journal.state.policy.claims;
         let promises: Vec<&str> = rules.promises.iter().map(String::as_str).collect();
         let reader = ClaimReader { task: &task, prompt, promises: &promises };
-        let claim = reader.read(&finished.message).or(ticked);
+        let claim = reader.read(&finished.message).or(ticked).or(reported.claim);
         let phrase = rules.phrase(&finished.message).map(str::to_owned);
-        let questions = read_escalations(&finished.message, prompt);
+        let mut questions = reported.questions;
+        questions.extend(read_escalations(&finished.message, prompt));
         let failed = finished.problem.is_some() || ended.exit == Exit::TimedOut;
         let error = (failed && questions.is_empty())
             .then(|| describe_failure(ended.exit, finished, ended.duration.into()));

@@ -74,9 +74,11 @@ mod restore;
 mod sandbox;
 pub mod state_dir;
 pub mod status;
+pub mod tools;
 mod tree;
 pub mod wake;
 mod watched;
+mod work;
 
 pub use agent::Agent;
 pub use engine::{Engine, Input, Observer, Outcome, Remote, Settings, Tap, read_state};

@@ -5,6 +5,7 @@
 //! and done again.
 
 use wiggum_core::event::Event;
+use wiggum_core::mutant::{Mutant, planted};
 use wiggum_core::state::{OpenIteration, Stage, Workspace};
 use wiggum_core::task::FileStatus;
 use wiggum_workspace::crash;
@@ -12,6 +13,7 @@ use wiggum_workspace::crash;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::land::ITERATION_TRAILER;
+use crate::tools::CallOutcome;
 
 impl Engine<'_> {
     /// Ends what an engine before us left running, and removes the locks it left behind.
@@ -35,6 +37,11 @@ impl Engine<'_> {
             return self.flush();
         };
         match open.stage {
+            Stage::Agent if open.is_in_doubt() && !planted(Mutant::CallsInDoubt) => {
+                let why = "the engine was gone before the answer came";
+                self.work_ended(&open, CallOutcome::Uncertain { message: why.to_owned() });
+            }
+            Stage::Agent if open.own => self.interrupt_iteration("the engine was gone", ended)?,
             Stage::Agent => self.interrupt_agent("the engine was gone", ended)?,
             Stage::Judging | Stage::Landing { .. } if open.tree_taken && self.lost_taken_tree() => {
                 self.interrupt_iteration("the tree that was taken is gone", ended)?;

@@ -16,6 +16,8 @@ pub(crate) enum Translated {
     Checkpoint,
     /// The agent at work should wrap up.
     Handoff,
+    /// The agent at work is alive and says something.
+    Report(Event),
 }
 
 /// Does a request mean the engine that runs now, rather than the loop?
@@ -23,7 +25,11 @@ pub(crate) fn is_about_the_engine(state: &Loop, request: &Request) -> bool {
     match request {
         // Said to a breaker that opened, it is about the loop.
         Request::Resume => state.breaker.phase == Phase::Closed,
-        Request::Pause | Request::Stop | Request::Nudge { .. } | Request::Handoff => true,
+        Request::Pause
+        | Request::Stop
+        | Request::Nudge { .. }
+        | Request::Handoff
+        | Request::Report { .. } => true,
         Request::Checkpoint
         | Request::Skip { .. }
         | Request::Retry { .. }
@@ -87,6 +93,15 @@ pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated
                     Some(task) => Translated::SkipRunning(task.clone()),
                     None => Translated::Events(Vec::new()),
                 },
+                Answer::Done if asked.question.kind == QuestionKind::Unresponsive => {
+                    let message = "an agent is at work on it; skip it, or answer with an option";
+                    notice(asked.task.as_ref(), format!("{question} is still open: {message}"))
+                }
+                // Whatever was meant, it must not be taken for leave to call again.
+                Answer::Words { .. } if asked.question.kind == QuestionKind::Uncertain => {
+                    let message = "did it happen? Answer done, retry, skip or abort";
+                    notice(asked.task.as_ref(), format!("{question} is still open: {message}"))
+                }
                 Answer::Option { number }
                     if usize::try_from(*number).is_ok_and(|n| n == 0 || n > asked.question.options.len()) =>
                 {
@@ -96,8 +111,22 @@ pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated
                 | Answer::Words { .. }
                 | Answer::Skip
                 | Answer::Retry
-                | Answer::Abort => one(Event::QuestionAnswered { id: *question, answer: answer.clone(), by }),
+                | Answer::Abort
+                | Answer::Done => one(Event::QuestionAnswered { id: *question, answer: answer.clone(), by }),
             },
+        },
+        Request::Report { iteration, attempt, report } => match &state.open {
+            Some(open)
+                if (open.iteration, open.attempt) == (*iteration, *attempt)
+                    && open.stage == Stage::Agent
+                    && !open.own =>
+            {
+                let (iteration, attempt, report) = (*iteration, *attempt, report.clone());
+                Translated::Report(Event::AgentReported { iteration, attempt, report })
+            }
+            Some(_) | None => {
+                notice(None, format!("a report of iteration {iteration} came too late and was not heard"))
+            }
         },
         Request::SetStatus { task, status } => match state.task(task) {
             None => notice(None, format!("cannot set the status of {task}: there is no such task")),

@@ -111,6 +111,10 @@ impl Host for Stage {
         Ok(Box::new(Unstoppable))
     }
 
+    fn beside(&self, job: Box<dyn FnOnce() + Send>) {
+        self.machine.beside(job);
+    }
+
     fn end_marked(&self, _name: &str, _value: &str) -> u32 {
         0
     }

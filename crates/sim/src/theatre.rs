@@ -457,6 +457,11 @@ impl Host for Theatre {
         Ok(Box::new(Started { theatre: self.clone(), id }))
     }
 
+    /// There is nothing beside a loop here: it is done at once.
+    fn beside(&self, job: Box<dyn FnOnce() + Send>) {
+        job();
+    }
+
     fn end_marked(&self, _name: &str, _value: &str) -> u32 {
         let mut stage = self.stage();
         let ended = std::mem::take(&mut stage.programs);

@@ -13,6 +13,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod beneath;
 pub mod crash;
 pub mod git;
 pub mod paths;

@@ -1,6 +1,6 @@
 //! Events in one line each, for `wiggum events` and for saying what became of a request.
 
-use wiggum_core::event::{Event, Evidence, Verdict};
+use wiggum_core::event::{Event, Evidence, Report, Verdict};
 use wiggum_core::health::is_call;
 use wiggum_core::state::verdict_name;
 
@@ -53,6 +53,22 @@ fn words(event: &Event) -> String {
             }
             text + &flagged(flags)
         }
+        Event::CallStarted { server, tool, params, .. } => {
+            format!("calls {tool} of {server}: {}", params.excerpt)
+        }
+        Event::WorkEnded { error: Some(error), uncertain: false, .. } => format!("failed: {}", error.message),
+        Event::WorkEnded { error, uncertain: true, .. } => {
+            let why = error.as_ref().map_or("", |error| error.message.as_str());
+            format!("nobody knows whether it happened: {why}")
+        }
+        Event::WorkEnded { result, duration: took, .. } => {
+            format!("carried out in {}: {}", duration(*took), result.excerpt)
+        }
+        Event::AgentReported { report, .. } => match report {
+            Report::Done { text } => format!("the agent claims done: {text}"),
+            Report::Question { question } => format!("the agent asks: {}", question.summary),
+            Report::Progress { text } => format!("the agent reports: {text}"),
+        },
         Event::TreeTaken { flags, .. } => format!("work taken for checking{}", flagged(flags)),
         Event::TreeAltered { .. } => "a git hook changed the work: checked again".to_owned(),
         Event::EvidenceGathered { evidence, .. } => evidence_words(evidence),

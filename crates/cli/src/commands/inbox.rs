@@ -69,7 +69,8 @@ pub(crate) fn waiting_answer(
         | Request::SetStatus { .. }
         | Request::Checkpoint
         | Request::Handoff
-        | Request::Nudge { .. } => None,
+        | Request::Nudge { .. }
+        | Request::Report { .. } => None,
     }))
 }
 

@@ -260,6 +260,7 @@ fn said(
 fn as_answer(event: &Event, request: &Request) -> Option<Outcome> {
     let subject = match request {
         Request::Pause | Request::Resume | Request::Stop | Request::Checkpoint => None,
+        Request::Report { .. } => Some("report".to_owned()),
         Request::Handoff => Some("handoff".to_owned()),
         Request::Nudge { .. } => Some("nudge".to_owned()),
         Request::Skip { task } | Request::Retry { task } | Request::SetStatus { task, .. } => {
@@ -276,6 +277,9 @@ fn as_answer(event: &Event, request: &Request) -> Option<Outcome> {
         Request::Stop => matches!(event, Event::StopRequested { .. }),
         Request::Checkpoint => matches!(event, Event::Checkpointed { by, .. } if *by == who()),
         Request::Handoff => matches!(event, Event::HandoffStarted { .. }),
+        Request::Report { report, .. } => {
+            matches!(event, Event::AgentReported { report: of, .. } if of == report)
+        }
         Request::Skip { task } => {
             // It may end by itself before its agent could be stopped.
             matches!(event, Event::TaskSkipped { task: of, .. } | Event::TaskCompleted { task: of, .. } if of == task)
@@ -326,6 +330,7 @@ fn understand(text: &str, id: QuestionId, options: usize) -> Result<Answer, Fail
         "skip" => return Ok(Answer::Skip),
         "retry" => return Ok(Answer::Retry),
         "abort" => return Ok(Answer::Abort),
+        "done" => return Ok(Answer::Done),
         _ => {}
     }
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -198,6 +198,15 @@ impl History {
                     open.flags.extend(flags.iter().cloned());
                 }
             }
+            Event::WorkEnded { iteration, attempt, duration, result, error, .. } => {
+                if let Some(open) = self.attempt(*iteration, *attempt) {
+                    open.message_blob = match error {
+                        Some(error) => BlobRef { excerpt: error.message.clone(), ..BlobRef::default() },
+                        None => result.clone(),
+                    };
+                    open.agent_ms = Some(duration.0);
+                }
+            }
             Event::TreeTaken { iteration, attempt, flags } => {
                 if let Some(open) = self.attempt(*iteration, *attempt) {
                     open.flags.extend(flags.iter().cloned());
@@ -308,6 +317,8 @@ impl History {
             | Event::StatusSet { .. }
             | Event::StatusPutBack { .. }
             | Event::Nudged { .. }
+            | Event::CallStarted { .. }
+            | Event::AgentReported { .. }
             | Event::HandoffStarted { .. }
             | Event::Checkpointed { .. }
             | Event::RestoreStarted { .. }
@@ -408,7 +419,7 @@ impl Texts<'_> {
             true => self.whole(&attempt.message_blob)?,
             false => attempt.message_blob.excerpt.clone(),
         };
-        attempt.message = attempt.exit.is_some().then_some(message);
+        attempt.message = attempt.agent_ms.is_some().then_some(message);
         for evidence in &mut attempt.evidence {
             evidence.output = self.whole(&evidence.blob)?;
         }

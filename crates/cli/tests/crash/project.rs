@@ -310,6 +310,7 @@ impl Project {
                 | QuestionKind::Deviation
                 | QuestionKind::Repeated
                 | QuestionKind::Flagged
+                | QuestionKind::Uncertain
                 | QuestionKind::Unresponsive => Answer::Option { number: 1 },
             };
             let request = Request::Answer { question: *question, answer };

@@ -210,6 +210,8 @@ fn kind(event: &Event) -> Kind {
     match event {
         Event::IterationStarted { .. } => Kind::Start,
         Event::AgentEnded { .. }
+        | Event::CallStarted { .. }
+        | Event::WorkEnded { .. }
         | Event::TreeTaken { .. }
         | Event::TreeAltered { .. }
         | Event::Judged { .. }
@@ -243,6 +245,7 @@ fn kind(event: &Event) -> Kind {
         | Event::StatusWritten { .. }
         | Event::StatusPutBack { .. }
         | Event::Nudged { .. }
+        | Event::AgentReported { .. }
         | Event::HealthChanged { .. }
         | Event::WorkKept { .. }
         | Event::WorkspaceReset { .. }

@@ -1,0 +1,97 @@
+//! A call that must not be made twice is not: apart from the state, which should know it too.
+
+use std::collections::BTreeMap;
+
+use crate::event::{Event, QuestionKind};
+use crate::ids::TaskId;
+use crate::question::{Meaning, meaning};
+use crate::state::Loop;
+use crate::task::{FileStatus, Task, Work};
+
+/// What became of the calls that must not be made twice, by their tasks.
+#[derive(Default)]
+pub(super) struct Calls(BTreeMap<TaskId, Fate>);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    UnderWay,
+    InDoubt,
+    Happened,
+}
+
+impl Calls {
+    pub(super) fn check(&mut self, before: &Loop, event: &Event) -> Option<String> {
+        let task = before.open.as_ref().map(|open| &open.task);
+        match event {
+            Event::CallStarted { repeatable, tool, .. } => {
+                let task = task?;
+                let known = self.0.get(task).copied();
+                if !repeatable {
+                    self.0.insert(task.clone(), Fate::UnderWay);
+                }
+                let why = match known? {
+                    Fate::Happened => "has happened",
+                    Fate::InDoubt | Fate::UnderWay => "may have happened",
+                };
+                Some(format!("{tool} is called again for {task}, though it {why}"))
+            }
+            Event::WorkEnded { error, uncertain, .. } => {
+                let fate = self.0.get_mut(task?)?;
+                match (error, uncertain) {
+                    (_, true) => *fate = Fate::InDoubt,
+                    (None, false) => *fate = Fate::Happened,
+                    (Some(_), false) => {
+                        self.0.remove(task?);
+                    }
+                }
+                None
+            }
+            Event::Interrupted { .. } => self.forgotten(task?),
+            Event::RunEnded { .. } => self.forgotten(task?),
+            Event::TaskReopened { task, .. } | Event::StatusSet { task, status: FileStatus::Open, .. } => {
+                self.0.remove(task);
+                None
+            }
+            Event::QuestionAnswered { id, answer, .. } => {
+                let asked = before.questions.get(id)?;
+                self.answered(asked.task.as_ref()?, asked.question.kind, &meaning(&asked.question, answer));
+                None
+            }
+            Event::BacklogRead { changed, .. } => {
+                changed.iter().filter(|task| is_other_work(before, task)).for_each(|task| {
+                    self.0.remove(&task.id);
+                });
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn forgotten(&self, task: &TaskId) -> Option<String> {
+        let under_way = self.0.get(task) == Some(&Fate::UnderWay);
+        under_way.then(|| format!("the call of {task} is forgotten, though it may have happened"))
+    }
+
+    /// Words to an agent are a person's leave too, but not for a call nobody knows the end of.
+    fn answered(&mut self, task: &TaskId, kind: QuestionKind, meaning: &Meaning) {
+        match meaning {
+            Meaning::Retry => {
+                self.0.remove(task);
+            }
+            Meaning::Guide(_) | Meaning::Approve if kind != QuestionKind::Uncertain => {
+                self.0.remove(task);
+            }
+            Meaning::Guide(_)
+            | Meaning::Approve
+            | Meaning::Skip
+            | Meaning::SkipDependents
+            | Meaning::Abort
+            | Meaning::Done => {}
+        }
+    }
+}
+
+fn is_other_work(before: &Loop, task: &Task) -> bool {
+    let known = before.task(&task.id).map(|entry| &entry.spec.work);
+    known.is_some_and(|known: &Work| *known != task.work)
+}

@@ -1,0 +1,272 @@
+//! Work that needs no agent: a file is written, a notice given, a tool called.
+//!
+//! A call that must not be made twice is recorded before it is sent, and let come to its end where
+//! that is possible: a call cut short is a question to a person.
+
+use serde_json::Value;
+use wiggum_core::decide::StopWhy;
+use wiggum_core::event::{BlobRef, Event, Failure};
+use wiggum_core::ids::{Attempt, Iteration};
+use wiggum_core::policy::Millis;
+use wiggum_core::redact;
+use wiggum_core::signal::error::failure_of;
+use wiggum_core::state::{OpenIteration, millis_between};
+use wiggum_core::task::Work;
+use wiggum_core::template;
+use wiggum_workspace::beneath::{self, Created};
+use wiggum_workspace::crash;
+
+use crate::engine::{Engine, Input};
+use crate::error::{EngineError, chain};
+use crate::tools::{CallOutcome, Cancel, Ready, ToolCall};
+
+/// Directories in which programs keep what they are run by: not for a plan to write.
+const CLOSED: &[&str] = &[".git", ".wiggum", ".obsidian"];
+
+/// A call that is being got ready or was sent.
+pub(crate) struct RunningCall {
+    call: ToolCall,
+    pub(crate) cancel: Cancel,
+    /// It was sent, and must not be made twice.
+    once: bool,
+    stopping: Option<StopWhy>,
+}
+
+impl RunningCall {
+    /// Wishes for its end; false where its own end is waited for.
+    pub(crate) fn stop(&mut self, why: StopWhy) -> bool {
+        let waits = self.once && why != StopWhy::AgentTimeout;
+        if waits || self.stopping.is_some() {
+            return false;
+        }
+        self.stopping = Some(why);
+        self.cancel.cancel();
+        true
+    }
+
+    /// As [`RunningCall::stop`]; who is in a hurry does not wait, and is asked later what happened.
+    pub(crate) fn interrupt(&mut self, hurry: bool) {
+        if hurry {
+            self.cancel.cancel();
+        } else {
+            self.stop(StopWhy::Asked);
+        }
+    }
+}
+
+/// What a task does that needs no agent, for people to read.
+pub(crate) fn describe(work: &Work) -> String {
+    match work {
+        Work::Agent => String::new(),
+        Work::Command { command } => command.clone(),
+        Work::File { path, .. } => format!("create {path}"),
+        Work::Notice { .. } => "notify".to_owned(),
+        Work::McpCall { server, tool, .. } => format!("call {tool} of {server}"),
+        Work::Gate { gate } => gate.clone(),
+        Work::Flow { flow } => flow.clone(),
+    }
+}
+
+impl Engine<'_> {
+    /// Carries out the work of the iteration that has just begun.
+    pub(crate) fn start_work(&mut self, work: &Work) -> Result<(), EngineError> {
+        let Some(open) = self.journal.state.open.clone() else { return Ok(()) };
+        let entry = self.journal.state.task(&open.task);
+        if let Some(result) = entry.filter(|entry| entry.called).and_then(|entry| entry.result.clone()) {
+            let hint = format!("`wiggum retry {}` calls again", open.task);
+            let message =
+                format!("{}: {} happened before and is not done again; {hint}", open.task, describe(work));
+            self.record(Event::Noticed { task: Some(open.task.clone()), message });
+            self.record_work(&open, result, None, false);
+            return Ok(());
+        }
+        match work {
+            Work::File { path, content, overwrite } => {
+                let outcome = self.create_file(path, content, *overwrite);
+                crash::point("file created");
+                self.work_ended(&open, outcome);
+            }
+            Work::Notice { message } => {
+                let outcome = match template::fill_words(message, &|step| self.result_of(step)) {
+                    Ok(result) => CallOutcome::Done { result },
+                    Err(error) => CallOutcome::Refused { message: error.to_string() },
+                };
+                self.work_ended(&open, outcome);
+            }
+            Work::McpCall { server, tool, params } => self.prepare_call(&open, server, tool, params),
+            // Refused before the run starts.
+            Work::Agent | Work::Command { .. } | Work::Gate { .. } | Work::Flow { .. } => {
+                let message = format!("work of kind `{}` is not available", work.name());
+                self.work_ended(&open, CallOutcome::Refused { message });
+            }
+        }
+        Ok(())
+    }
+
+    fn create_file(&self, path: &str, content: &str, overwrite: bool) -> CallOutcome {
+        let results = |step: &str| self.result_of(step);
+        let filled = template::fill_words(path, &results)
+            .and_then(|path| Ok((path, template::fill_words(content, &results)?)));
+        let (path, content) = match filled {
+            Ok(filled) => filled,
+            Err(error) => return CallOutcome::Refused { message: error.to_string() },
+        };
+        let closed = std::path::Path::new(&path).components().any(|part| {
+            let part = part.as_os_str().to_string_lossy().to_lowercase();
+            CLOSED.contains(&part.as_str())
+        });
+        if closed {
+            let message = format!("`{path}` is not for a plan to write");
+            return CallOutcome::Refused { message };
+        }
+        let created = beneath::create(&self.settings.workspace, &path, content.as_bytes(), overwrite);
+        match created {
+            Ok(Created::New) => CallOutcome::Done { result: format!("created {path}") },
+            Ok(Created::Same) => CallOutcome::Done { result: format!("{path} was there already, just so") },
+            Ok(Created::Replaced) => CallOutcome::Done { result: format!("replaced {path}") },
+            Err(error) => CallOutcome::Refused { message: chain(&error) },
+        }
+    }
+
+    fn prepare_call(&mut self, open: &OpenIteration, server: &str, tool: &str, params: &Value) {
+        let Some(tools) = self.settings.tools.clone() else {
+            let message = format!("no MCP server is configured, so `{server}` cannot be called");
+            return self.work_ended(open, CallOutcome::Refused { message });
+        };
+        let params = match template::fill(params, &|step| self.result_of(step)) {
+            Ok(params) => params,
+            Err(error) => {
+                return self.work_ended(open, CallOutcome::Refused { message: error.to_string() });
+            }
+        };
+        let call = ToolCall { server: server.to_owned(), tool: tool.to_owned(), params };
+        self.call =
+            Some(RunningCall { call: call.clone(), cancel: Cancel::default(), once: false, stopping: None });
+        let marker = ("WIGGUM_LOOP_ID".to_owned(), self.journal.id.to_string());
+        let (sender, iteration, attempt) = (self.sender.clone(), open.iteration, open.attempt);
+        self.host.beside(Box::new(move || {
+            let ready = tools.prepare(&call, &marker);
+            drop(sender.send(Input::CallReady { iteration, attempt, ready }));
+        }));
+        crash::point("call prepared");
+    }
+
+    pub(crate) fn call_ready(
+        &mut self,
+        iteration: Iteration,
+        attempt: Attempt,
+        ready: Result<Box<dyn Ready>, String>,
+    ) -> Result<(), EngineError> {
+        let Some(open) = self.open_call(iteration, attempt) else { return Ok(()) };
+        let ready = match ready {
+            Ok(_) if self.call.as_ref().is_some_and(|call| call.cancel.is_cancelled()) => {
+                return self.give_up_call(&open);
+            }
+            Ok(ready) => ready,
+            Err(message) => {
+                self.call = None;
+                self.work_ended(&open, CallOutcome::Refused { message });
+                return Ok(());
+            }
+        };
+        let repeatable = ready.is_repeatable();
+        self.record_call(&open, repeatable);
+        self.flush()?;
+        crash::point("call recorded");
+        let Some(call) = &mut self.call else { return Ok(()) };
+        call.once = !repeatable;
+        let (sender, cancel) = (self.sender.clone(), call.cancel.clone());
+        self.host.beside(Box::new(move || {
+            let outcome = ready.call(&cancel);
+            crash::point("call answered");
+            drop(sender.send(Input::CallEnded { iteration, attempt, outcome }));
+        }));
+        Ok(())
+    }
+
+    fn record_call(&mut self, open: &OpenIteration, repeatable: bool) {
+        let Some(ToolCall { server, tool, params }) = self.call.as_ref().map(|call| call.call.clone()) else {
+            return;
+        };
+        let shown = redact::params(&params).to_string();
+        let params = self.journal.keep(&self.secrets.hide(&shown));
+        let (iteration, attempt) = (open.iteration, open.attempt);
+        self.record(Event::CallStarted { iteration, attempt, server, tool, params, repeatable });
+    }
+
+    pub(crate) fn call_ended(
+        &mut self,
+        iteration: Iteration,
+        attempt: Attempt,
+        outcome: CallOutcome,
+    ) -> Result<(), EngineError> {
+        let Some(open) = self.open_call(iteration, attempt) else { return Ok(()) };
+        let call = self.call.take();
+        let (once, stopping) = call.map_or((false, None), |call| (call.once, call.stopping));
+        let timed_out = stopping == Some(StopWhy::AgentTimeout);
+        match outcome {
+            CallOutcome::Refused { .. } | CallOutcome::Uncertain { .. }
+                if !once && !timed_out && (stopping.is_some() || self.is_interrupted()) =>
+            {
+                return self.give_up_call(&open);
+            }
+            CallOutcome::Uncertain { message } if !once => {
+                self.work_ended(&open, CallOutcome::Refused { message });
+            }
+            outcome => self.work_ended(&open, outcome),
+        }
+        crash::point("call ended");
+        // From here on nobody has to be asked.
+        self.flush()
+    }
+
+    /// Nothing happened that could not happen again.
+    fn give_up_call(&mut self, open: &OpenIteration) -> Result<(), EngineError> {
+        let timed_out = self.call.take().is_some_and(|call| call.stopping == Some(StopWhy::AgentTimeout));
+        if timed_out {
+            let message = "the server did not get ready in time".to_owned();
+            self.work_ended(open, CallOutcome::Refused { message });
+            return Ok(());
+        }
+        self.interrupt_iteration("stopped", 0)
+    }
+
+    fn open_call(&self, iteration: Iteration, attempt: Attempt) -> Option<OpenIteration> {
+        let open = self.journal.state.open.as_ref().filter(|_| self.call.is_some() && self.agent_stage())?;
+        ((open.iteration, open.attempt) == (iteration, attempt)).then(|| open.clone())
+    }
+
+    /// Records what came of the work.
+    pub(crate) fn work_ended(&mut self, open: &OpenIteration, outcome: CallOutcome) {
+        let (result, error, uncertain) = match outcome {
+            CallOutcome::Done { result } => (self.secrets.hide(&result).into_owned(), None, false),
+            CallOutcome::Refused { message } => {
+                (String::new(), Some(failure_of(&self.secrets.hide(&message))), false)
+            }
+            CallOutcome::Uncertain { message } => {
+                (String::new(), Some(failure_of(&self.secrets.hide(&message))), true)
+            }
+        };
+        let result = self.journal.keep(&result);
+        self.record_work(open, result, error, uncertain);
+    }
+
+    fn record_work(
+        &mut self,
+        open: &OpenIteration,
+        result: BlobRef,
+        error: Option<Failure>,
+        uncertain: bool,
+    ) {
+        let duration = Millis(millis_between(open.started_at, self.clock.now()));
+        let (iteration, attempt) = (open.iteration, open.attempt);
+        self.record(Event::WorkEnded { iteration, attempt, duration, result, error, uncertain });
+    }
+
+    /// What an earlier task came to: as data where it is, as text otherwise.
+    fn result_of(&self, task: &str) -> Option<Value> {
+        let entry = self.journal.state.task(&task.into()).filter(|entry| entry.is_done())?;
+        let text = self.journal.text(&entry.result.as_ref()?.sha256).ok()??;
+        Some(serde_json::from_str(&text).unwrap_or(Value::String(text)))
+    }
+}
