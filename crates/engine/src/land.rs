@@ -1,5 +1,6 @@
 //! Landing: an accepted attempt becomes a commit, together with its completion in the backlog.
 
+use wiggum_backlog::PlanValue;
 use wiggum_core::event::Event;
 use wiggum_core::ids::{Attempt, Iteration};
 use wiggum_core::mutant::{Mutant, planted};
@@ -37,7 +38,10 @@ impl Engine<'_> {
         let mut recorded = Ok(Vec::new());
         let (journal, now) = (&mut self.journal, self.clock.now());
         let edited = self.backlog.edit_after(
-            |backlog| backlog.set_status(open.task.as_str(), FileStatus::Done),
+            |backlog| {
+                backlog.set_plan(PlanValue::IterationsUsed(iteration));
+                backlog.set_status(open.task.as_str(), FileStatus::Done)
+            },
             || {
                 recorded = journal.flush(now);
                 recorded.is_ok()
