@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::metadata::Metadata;
 
 /// What each crate of ours may depend on among ours.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("wiggum-core", &[]),
     ("wiggum-backlog", &["wiggum-core"]),
     ("wiggum-store", &["wiggum-core"]),
@@ -16,6 +16,11 @@ const ARROWS: [(&str, &[&str]); 11] = [
     (
         "wiggum-engine",
         &["wiggum-agents", "wiggum-backlog", "wiggum-core", "wiggum-store", "wiggum-workspace"],
+    ),
+    // A surface that keeps files of its own, through the same doors as the engine.
+    (
+        "wiggum-vault",
+        &["wiggum-backlog", "wiggum-core", "wiggum-engine", "wiggum-store", "wiggum-workspace"],
     ),
     // As another host for the engine, it builds what the engine is given, as the command line does.
     (
@@ -39,6 +44,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "wiggum-engine",
             "wiggum-sim",
             "wiggum-store",
+            "wiggum-vault",
             "wiggum-workspace",
         ],
     ),
@@ -52,8 +58,8 @@ const CORE: [&str; 6] = ["jiff", "schemars", "serde", "serde_json", "thiserror",
 
 /// A little above what the binary needed on all platforms together when this was last looked at (173).
 /// Raise it knowingly. The built-in agent's HTTP, TLS and walk over files came with 45 of them, of which
-/// Linux builds 24; the others are Windows' and macOS's own.
-const MOST_DEPENDENCIES: usize = 180;
+/// Linux builds 24; the others are Windows' and macOS's own. The YAML of plans brought 10.
+const MOST_DEPENDENCIES: usize = 190;
 
 #[test]
 fn crates_know_only_whom_they_may() {

@@ -81,6 +81,7 @@ mod watched;
 mod work;
 
 pub use agent::Agent;
+pub use wiggum_agents::AgentEvent;
 pub use engine::{Engine, Input, Observer, Outcome, Remote, Settings, Tap, read_state};
 pub use error::EngineError;
 pub use host::{Host, Machine, Program};
