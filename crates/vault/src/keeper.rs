@@ -34,6 +34,8 @@ const GONE: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How far the dashboard may be behind.
 const DASHBOARD_INTERVAL: Duration = Duration::from_millis(250);
+/// How often everything is looked at where nobody watches and plans are only carried out once.
+const LOOK_UNWATCHED: Duration = Duration::from_secs(60);
 /// Completed plans that the dashboard names.
 const MOST_COMPLETED: usize = 50;
 
@@ -108,6 +110,8 @@ pub struct Keeper {
     limits: BTreeMap<String, u32>,
     waiting: Vec<String>,
     dashboard_due: Option<Instant>,
+    /// When everything is looked at again.
+    next_look: Instant,
     stopping: Option<&'static str>,
     _lock: FileLock,
 }
@@ -156,6 +160,7 @@ impl Keeper {
             limits: BTreeMap::new(),
             waiting: Vec::new(),
             dashboard_due: None,
+            next_look: Instant::now(),
             stopping: None,
             _lock: lock,
         })
@@ -201,15 +206,14 @@ impl Keeper {
 
     /// Waits for the next thing and deals with it.
     fn turn(&mut self) -> Result<(), VaultError> {
-        let now = Instant::now();
         let timer = self.timers.first().map(|(at, _)| *at);
-        let due = [timer, self.dashboard_due].into_iter().flatten().min();
-        let anyway = self.watch.as_ref().map_or(Duration::from_secs(60), Watch::look_every);
-        let limit = due.map_or(anyway, |due| due.saturating_duration_since(now).min(anyway));
-        match self.signals.recv_timeout(limit) {
+        let due = [timer, self.dashboard_due].into_iter().flatten().fold(self.next_look, Instant::min);
+        match self.signals.recv_timeout(due.saturating_duration_since(Instant::now())) {
             Ok(signal) => self.take(signal)?,
-            Err(RecvTimeoutError::Timeout) if due.is_none() => self.look_at_all()?,
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        }
+        if self.next_look <= Instant::now() {
+            self.look_at_all()?;
         }
         self.take_timers()?;
         if self.dashboard_due.is_some_and(|due| due <= Instant::now()) {
@@ -274,6 +278,8 @@ impl Keeper {
 
     /// Looks at everything: at the start, when signals were lost, and now and then.
     fn look_at_all(&mut self) -> Result<(), VaultError> {
+        let again = self.watch.as_ref().map_or(LOOK_UNWATCHED, Watch::look_every);
+        self.next_look = Instant::now() + again;
         let names = self.vault.names(APPROVED);
         let is_gone = |name: &&String| names.binary_search(name).is_err();
         let gone: Vec<String> = self.files.keys().filter(is_gone).cloned().collect();
@@ -401,6 +407,8 @@ impl Keeper {
         let raised = at_limit(&state) && self.limit(plan) > state.iterations;
         Ok(match standing {
             Standing::Executing => Next::Start,
+            // It could not be read when it was moved or half written; now it can.
+            Standing::Blocked if state.backlog_broken.is_some() => Next::Start,
             Standing::Blocked | Standing::Escalated | Standing::Stopped if asked || go_on || raised => {
                 Next::Start
             }
@@ -467,7 +475,11 @@ impl Keeper {
                     let status = self.rows.get(id).map_or_else(String::new, |row| row.status.clone());
                     (self.tell)(&Told::Ended { plan: id.to_owned(), status, detail: detail.clone() });
                 }
-                name.map_or(Ok(()), |name| self.look_once_more(&name))
+                match name {
+                    Some(name) => self.look_once_more(&name),
+                    // It was moved away, and wrote its state once more.
+                    None => self.vault.remove_state(id),
+                }
             }
         }
     }
@@ -565,7 +577,6 @@ impl Keeper {
             }
             known.told = true;
         }
-        (self.tell)(&Told::Problem { what: name.to_owned(), message: why.to_owned() });
         let path = problem_note(name);
         let front = [
             ("plan_file", words::yaml(name)),
@@ -574,8 +585,9 @@ impl Keeper {
         ];
         let body =
             format!("# Plan not carried out\n\n**Plan:** {}\n\n{}\n{hint}\n", link(stem(name)), fenced(why));
-        let old = self.vault.read(&path)?;
-        self.vault.write(&path, &words::note(old.as_deref(), &front, &body))
+        self.vault.rewrite(&path, |old| words::note(old, &front, &body))?;
+        (self.tell)(&Told::Problem { what: name.to_owned(), message: why.to_owned() });
+        Ok(())
     }
 
     fn problem_is_over(&mut self, name: &str) -> Result<(), VaultError> {
@@ -583,9 +595,11 @@ impl Keeper {
             known.told = false;
         }
         let path = problem_note(name);
-        let Some(old) = self.vault.read(&path)? else { return Ok(()) };
-        let text = old.replacen("action_required: true", "action_required: false", 1);
-        self.vault.write(&path, &text)
+        if !self.vault.exists(&path) {
+            return Ok(());
+        }
+        let over = |old: &str| old.replacen("action_required: true", "action_required: false", 1);
+        self.vault.rewrite(&path, |old| old.map_or_else(String::new, over))
     }
 
     fn plan(&self, id: &str) -> Option<Approved> {
@@ -622,8 +636,7 @@ impl Keeper {
             .collect();
         let newest = &completed[completed.len().saturating_sub(MOST_COMPLETED)..];
         let rows: Vec<Row> = self.rows.values().cloned().collect();
-        let old = self.vault.read(DASHBOARD)?;
-        self.vault.write(DASHBOARD, &dashboard::render(old.as_deref(), &rows, &self.waiting, newest))
+        self.vault.rewrite(DASHBOARD, |old| dashboard::render(old, &rows, &self.waiting, newest))
     }
 }
 

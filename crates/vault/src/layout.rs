@@ -152,6 +152,33 @@ impl Vault {
         written.map(drop).map_err(|source| VaultError::Create { path: relative.to_owned(), source })
     }
 
+    /// Replaces a file by what is made of it. Whoever changes it meanwhile is not overwritten: it is made
+    /// again of what they wrote.
+    pub(crate) fn rewrite(
+        &self,
+        relative: &str,
+        make: impl Fn(Option<&str>) -> String,
+    ) -> Result<(), VaultError> {
+        let mut old = self.read(relative)?;
+        for _ in 0..10 {
+            let new = make(old.as_deref());
+            if old.as_deref() == Some(new.as_str()) {
+                return Ok(());
+            }
+            let now = self.read(relative)?;
+            // An editor empties a file before it writes it, and tells of it when it is done.
+            if now.as_deref() == Some("") {
+                return Ok(());
+            }
+            if now == old {
+                return self.write(relative, &new);
+            }
+            old = now;
+        }
+        // Somebody writes it all the time; the next change comes soon.
+        Ok(())
+    }
+
     fn create(&self, relative: &str, text: &str) -> Result<(), VaultError> {
         let written = beneath::create(&self.root, relative, text.as_bytes(), false);
         written.map(drop).map_err(|source| VaultError::Create { path: relative.to_owned(), source })

@@ -81,11 +81,7 @@ pub(crate) struct About<'a> {
 pub(crate) fn sections(kind: Kind, story: &Story, about: &About<'_>) -> Vec<Section> {
     match kind {
         Kind::Blocked => story.asked.iter().map(|(id, asked)| question(*id, asked)).collect(),
-        // That a person is needed is said by the question itself.
-        Kind::Escalated => {
-            let others = story.ends.iter().filter(|end| end.reason != EndReason::PersonNeeded);
-            others.map(|end| ended(end, about)).collect()
-        }
+        Kind::Escalated => story.ends.iter().map(|end| ended(end, about)).collect(),
     }
 }
 
@@ -314,6 +310,7 @@ fn ended(end: &End, about: &About<'_>) -> Section {
             "The plan reached its limit of iterations before all of its steps were done."
         }
         EndReason::ExplicitStop => "The plan was stopped.",
+        EndReason::PersonNeeded => "The plan cannot go on by itself.",
         _ => "The plan was ended by a guard.",
     };
     let words = format!("{what} {}\n", inline(&end.detail, LINE));

@@ -158,8 +158,7 @@ impl Projection {
             inline(&self.plan.header.objective, LINE),
             inline(&notice.title, LINE),
         );
-        let old = self.vault.read(&path)?;
-        self.vault.write(&path, &words::note(old.as_deref(), &front, &body))
+        self.vault.rewrite(&path, |old| words::note(old, &front, &body))
     }
 
     fn write_state(&mut self) -> Result<(), VaultError> {
@@ -241,13 +240,16 @@ pub(crate) fn write_note(
 ) -> Result<(), VaultError> {
     let sections = notes::sections(kind, story, about);
     let path = format!("{NEEDS_ACTION}/{}.md", kind.name(about.plan));
-    let old = vault.read(&path)?;
     // A note that was answered and removed by a person stays away.
-    let is_due = old.is_some() || sections.iter().any(notes::Section::is_open);
+    let is_due = sections.iter().any(notes::Section::is_open) || vault.exists(&path);
     if sections.is_empty() || !is_due {
         return Ok(());
     }
-    vault.write(&path, &notes::render(kind, about, &sections, old.as_deref(), complaints))
+    vault.rewrite(&path, |old| match old {
+        // Half of it is written by somebody else just now, or it is theirs by now.
+        Some(old) if !words::is_whole(old) => old.to_owned(),
+        old => notes::render(kind, about, &sections, old, complaints),
+    })
 }
 
 /// A loop and its story, from its journal.

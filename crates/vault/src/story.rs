@@ -90,6 +90,9 @@ impl Story {
                     end.went_on = Some(at);
                 }
             }
+            // What a question is about is asked there, and a plan that could not be read goes on when it can.
+            Event::RunEnded { reason: EndReason::PersonNeeded, .. }
+                if self.is_asked() || state.backlog_broken.is_some() => {}
             Event::RunEnded { run, reason, detail } if *reason != EndReason::GoalAchieved => {
                 self.ends.push(End { run: *run, reason: *reason, detail: detail.clone(), went_on: None });
             }
@@ -99,7 +102,11 @@ impl Story {
         let Some(said) = said(&envelope.event, step) else { return };
         let notice = notice(&envelope.event, step, state);
         self.last_action.clone_from(&said);
-        self.news.push(News { seq: envelope.seq, line: format!("{:.0} {said}", at), notice });
+        self.news.push(News { seq: envelope.seq, line: format!("{at:.0} {said}"), notice });
+    }
+
+    fn is_asked(&self) -> bool {
+        self.asked.values().any(|asked| asked.answer.is_none())
     }
 }
 

@@ -104,6 +104,11 @@ pub(crate) fn note(old: Option<&str>, front: &[(&str, String)], body: &str) -> S
     out
 }
 
+/// Are both of our marks there?
+pub(crate) fn is_whole(text: &str) -> bool {
+    text.find(BEGIN).is_some_and(|start| text[start..].contains(END))
+}
+
 /// What is between our marks.
 pub(crate) fn ours(text: &str) -> &str {
     let Some(start) = text.find(BEGIN) else { return "" };

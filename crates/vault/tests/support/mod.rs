@@ -177,7 +177,7 @@ impl Watching {
             match self.told.recv_timeout(Duration::from_secs(30)) {
                 Ok(told) if wanted(&told) => return start.elapsed(),
                 Ok(_) => {}
-                Err(_) => panic!("it was not told in time"),
+                Err(error) => panic!("{error}"),
             }
         }
     }
