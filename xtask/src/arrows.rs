@@ -18,10 +18,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
         &["wiggum-agents", "wiggum-backlog", "wiggum-core", "wiggum-store", "wiggum-workspace"],
     ),
     // A surface that keeps files of its own, through the same doors as the engine.
-    (
-        "wiggum-vault",
-        &["wiggum-backlog", "wiggum-core", "wiggum-engine", "wiggum-store", "wiggum-workspace"],
-    ),
+    ("wiggum-vault", &["wiggum-backlog", "wiggum-core", "wiggum-engine", "wiggum-store", "wiggum-workspace"]),
     // As another host for the engine, it builds what the engine is given, as the command line does.
     (
         "wiggum-sim",
@@ -34,6 +31,8 @@ const ARROWS: [(&str, &[&str]); 12] = [
             "wiggum-workspace",
         ],
     ),
+    // A surface: whatever it does to a loop, the engine's desk does for it.
+    ("wiggum-mcp", &["wiggum-core", "wiggum-engine", "wiggum-store"]),
     (
         "wiggum-cli",
         &[
@@ -42,6 +41,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
             "wiggum-backlog",
             "wiggum-core",
             "wiggum-engine",
+            "wiggum-mcp",
             "wiggum-sim",
             "wiggum-store",
             "wiggum-vault",

@@ -21,6 +21,7 @@ pub(crate) const PROFILE: Profile = Profile {
         nudge: false,
         resume: false,
         sandbox: false,
+        mcp: false,
     },
     own_paths: &["~/.aider", "~/.aider.conf.yml", "~/.cache/litellm"],
     path_variables: &[],

@@ -18,7 +18,15 @@ pub(crate) const PROFILE: Profile = Profile {
     program: "api",
     start,
     parser,
-    abilities: Abilities { live: true, usage: true, cost: false, nudge: false, resume: true, sandbox: false },
+    abilities: Abilities {
+        live: true,
+        usage: true,
+        cost: false,
+        nudge: false,
+        resume: true,
+        sandbox: false,
+        mcp: false,
+    },
     own_paths: &["~/.local/state/wiggum/sessions"],
     path_variables: &[],
     // Which variable holds its key is configured: see `pass_env`.

@@ -3,13 +3,11 @@
 mod stream;
 mod wire;
 
-use std::path::Path;
-
 use serde_json::json;
 
 use crate::family::{Cli, Profile, Start, Traces, flag, nudge_hook, words};
 use crate::json::JsonLines;
-use crate::{Abilities, AgentSpec, Assignment, Session, StreamParser};
+use crate::{Abilities, AgentSpec, Assignment, Session, StreamParser, mcp};
 
 pub(crate) use stream::ClaudeStream;
 
@@ -17,7 +15,15 @@ pub(crate) const PROFILE: Profile = Profile {
     program: "claude",
     start,
     parser,
-    abilities: Abilities { live: true, usage: true, cost: true, nudge: true, resume: true, sandbox: true },
+    abilities: Abilities {
+        live: true,
+        usage: true,
+        cost: true,
+        nudge: true,
+        resume: true,
+        sandbox: true,
+        mcp: true,
+    },
     own_paths: &["~/.claude", "~/.claude.json", "~/.cache/claude", "~/.cache/claude-cli-nodejs"],
     path_variables: &["CLAUDE_CONFIG_DIR"],
     secrets: &["ANTHROPIC_*", "CLAUDE_*"],
@@ -52,7 +58,10 @@ fn start(spec: &AgentSpec, assignment: &Assignment<'_>) -> Start {
         Session::Continued(id) => flag(&mut arguments, "--resume", id),
     }
     if !spec.says(&["--settings"]) {
-        flag(&mut arguments, "--settings", &nudge_settings(assignment.wiggum));
+        flag(&mut arguments, "--settings", &settings(assignment));
+    }
+    if let Some(server) = assignment.mcp {
+        flag(&mut arguments, "--mcp-config", &server.json(&[]));
     }
     if let Some(model) = &spec.model {
         flag(&mut arguments, "--model", model);
@@ -61,10 +70,15 @@ fn start(spec: &AgentSpec, assignment: &Assignment<'_>) -> Start {
     Start { arguments, stdin: Some(assignment.prompt.to_owned()), env: environment(is_root()) }
 }
 
-/// After each of its tool calls it asks us whether somebody has something to say.
-fn nudge_settings(wiggum: &Path) -> String {
-    let hook = json!({ "type": "command", "command": nudge_hook(wiggum), "timeout": 10 });
-    json!({ "hooks": { "PostToolUse": [{ "hooks": [hook] }] } }).to_string()
+/// After each of its tool calls it asks us whether somebody has something to say. Our own tools it may use
+/// whatever its permissions are.
+fn settings(assignment: &Assignment<'_>) -> String {
+    let hook = json!({ "type": "command", "command": nudge_hook(assignment.wiggum), "timeout": 10 });
+    let mut settings = json!({ "hooks": { "PostToolUse": [{ "hooks": [hook] }] } });
+    if assignment.mcp.is_some() {
+        settings["permissions"] = json!({ "allow": [format!("mcp__{}", mcp::NAME)] });
+    }
+    settings.to_string()
 }
 
 fn environment(root: bool) -> Vec<(&'static str, &'static str)> {

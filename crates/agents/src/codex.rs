@@ -14,13 +14,23 @@ use wiggum_core::event::{AgentFacts, Exit, Trouble, Usage};
 use crate::family::{Cli, Profile, Start, Traces, flag, nudge_hook, words};
 use crate::json::{End, JsonLines, Loose, Reader, decode, kind, one_line, shown};
 use crate::tokens::Before;
-use crate::{Abilities, AgentEvent, AgentSpec, Assignment, Finished, Problem, Session, StreamParser, said};
+use crate::{
+    Abilities, AgentEvent, AgentSpec, Assignment, Finished, McpServer, Problem, Session, StreamParser, said,
+};
 
 pub(crate) const PROFILE: Profile = Profile {
     program: "codex",
     start,
     parser,
-    abilities: Abilities { live: true, usage: true, cost: false, nudge: true, resume: true, sandbox: true },
+    abilities: Abilities {
+        live: true,
+        usage: true,
+        cost: false,
+        nudge: true,
+        resume: true,
+        sandbox: true,
+        mcp: true,
+    },
     own_paths: &["~/.codex"],
     path_variables: &["CODEX_HOME"],
     secrets: &["OPENAI_*", "CODEX_*", "AZURE_OPENAI_*"],
@@ -54,6 +64,9 @@ fn start(spec: &AgentSpec, assignment: &Assignment<'_>) -> Start {
         // Its hooks want to be trusted, those of the repository with ours: in our sandbox they may run.
         arguments.push("--dangerously-bypass-hook-trust".to_owned());
         flag(&mut arguments, "-c", &nudge_setting(assignment.wiggum));
+    }
+    for setting in assignment.mcp.into_iter().flat_map(McpServer::toml) {
+        flag(&mut arguments, "-c", &setting);
     }
     arguments.extend(spec.args.iter().cloned());
     if let Session::Continued(id) = assignment.session {

@@ -138,6 +138,7 @@ mod tests {
             wiggum: std::path::Path::new("wiggum"),
             session: crate::Session::Fresh,
             model: None,
+            mcp: None,
         };
         let invocation = agent(prompt_via).invocation(&assignment);
         match invocation.command {

@@ -17,7 +17,15 @@ pub(crate) const PROFILE: Profile = Profile {
     program: "copilot",
     start,
     parser,
-    abilities: Abilities { live: true, usage: false, cost: false, nudge: false, resume: true, sandbox: true },
+    abilities: Abilities {
+        live: true,
+        usage: false,
+        cost: false,
+        nudge: false,
+        resume: true,
+        sandbox: true,
+        mcp: true,
+    },
     own_paths: &["~/.copilot", "~/.cache/copilot"],
     path_variables: &["COPILOT_HOME"],
     secrets: &["COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GITHUB_COPILOT_*"],
@@ -49,6 +57,10 @@ fn start(spec: &AgentSpec, assignment: &Assignment<'_>) -> Start {
     }
     if let Some(model) = &spec.model {
         flag(&mut arguments, "--model", model);
+    }
+    if let Some(server) = assignment.mcp {
+        let more = [("type", "local".into()), ("tools", vec!["*"].into())];
+        flag(&mut arguments, "--additional-mcp-config", &server.json(&more));
     }
     arguments.extend(spec.args.iter().cloned());
     let env = vec![("COPILOT_AUTO_UPDATE", "false")];

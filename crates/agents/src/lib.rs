@@ -33,6 +33,7 @@ mod family;
 mod gemini;
 mod json;
 mod lines;
+mod mcp;
 mod opencode;
 mod said;
 pub mod script;
@@ -46,6 +47,7 @@ use wiggum_core::stream::Stream;
 
 pub use command::{CommandAgent, PromptVia};
 pub use family::{AgentSpec, Family, Login};
+pub use mcp::McpServer;
 pub use said::in_line as trouble_in_line;
 pub use script::ScriptedAgent;
 
@@ -96,6 +98,8 @@ pub struct Abilities {
     pub resume: bool,
     /// Has a sandbox of its own.
     pub sandbox: bool,
+    /// Can be handed an MCP server at its start.
+    pub mcp: bool,
 }
 
 /// Reads an agent's output as it comes. Pure, and safe with any bytes in any portions.
@@ -117,6 +121,8 @@ pub struct Assignment<'a> {
     pub session: Session<'a>,
     /// The model that the task wants, in place of the agent's own.
     pub model: Option<&'a str>,
+    /// A server of tools for it, if it can be handed one.
+    pub mcp: Option<&'a McpServer>,
 }
 
 /// Which of the agent's own sessions an assignment is for, where it has such.

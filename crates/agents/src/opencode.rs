@@ -16,7 +16,15 @@ pub(crate) const PROFILE: Profile = Profile {
     program: "opencode",
     start,
     parser,
-    abilities: Abilities { live: true, usage: true, cost: true, nudge: false, resume: true, sandbox: false },
+    abilities: Abilities {
+        live: true,
+        usage: true,
+        cost: true,
+        nudge: false,
+        resume: true,
+        sandbox: false,
+        mcp: false,
+    },
     own_paths: &[
         "~/.config/opencode",
         "~/.local/share/opencode",

@@ -16,6 +16,7 @@ fn line(spec: AgentSpec, session: Session<'_>) -> String {
         wiggum: Path::new("/opt/my wiggum"),
         session,
         model: None,
+        mcp: None,
     };
     let invocation = Family::driver(spec).invocation(&assignment);
     let CommandText::Program { program, mut arguments } = invocation.command else {
@@ -144,6 +145,7 @@ fn configured_variables_replace_the_drivers() {
         wiggum: Path::new(""),
         session: Session::Fresh,
         model: None,
+        mcp: None,
     };
     let env = driver.invocation(&assignment).env;
     let retries: Vec<&str> = env
@@ -197,6 +199,7 @@ fn agents_with_hooks_can_be_spoken_to() {
             wiggum: Path::new("/opt/my wiggum"),
             session: Session::Fresh,
             model: None,
+            mcp: None,
         };
         let driver = Family::driver(spec);
         let CommandText::Program { arguments, .. } = driver.invocation(&assignment).command else { panic!() };
@@ -236,6 +239,7 @@ fn the_model_of_a_task_goes_before_that_of_the_agent() {
             wiggum: Path::new(""),
             session: Session::Fresh,
             model: Some("the-tasks"),
+            mcp: None,
         };
         let CommandText::Program { arguments, .. } = Family::driver(spec).invocation(&assignment).command
         else {

@@ -232,16 +232,15 @@ impl Backlog {
         }
         for task in &self.tasks {
             match task.work {
-                Work::Agent | Work::File { .. } | Work::Notice { .. } | Work::McpCall { .. } => continue,
-                Work::Command { .. } | Work::Gate { .. } | Work::Flow { .. } => {}
+                Work::Agent | Work::File { .. } | Work::Notice { .. } | Work::McpCall { .. } => {}
+                Work::Command { .. } | Work::Gate { .. } | Work::Flow { .. } => {
+                    let (name, known) = (task.work.name(), "`agent`, `file`, `notice` or `mcp_call`");
+                    report(
+                        &task.id,
+                        &format!("work of kind `{name}` is not available yet; expected {known}"),
+                    );
+                }
             }
-            let name = task.work.name();
-            report(
-                &task.id,
-                &format!(
-                    "work of kind `{name}` is not available yet; expected `agent`, `file`, `notice` or `mcp_call`"
-                ),
-            );
         }
         findings.into_problems(&self.file, &self.text).0
     }

@@ -2,13 +2,19 @@
 
 mod checkpoint;
 mod dispatch;
+mod mcp;
+mod serve;
 mod simulate;
+mod vault;
 
 use std::path::PathBuf;
 
 pub(crate) use checkpoint::{CheckpointCommand, RestoreArgs, WhichCheckpoint};
 pub(crate) use dispatch::{DispatchCommand, DispatchSend, DispatchStart};
+pub(crate) use mcp::McpCommand;
+pub(crate) use serve::{ServeArgs, Whom};
 pub(crate) use simulate::SimulateArgs;
+pub(crate) use vault::{VaultArgs, VaultCommand};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -125,6 +131,12 @@ pub(crate) enum Command {
     /// Agents in tmux panes: start them, give them tasks, look, stop
     #[command(subcommand)]
     Dispatch(DispatchCommand),
+    /// MCP: serve the loops of this repository to clients
+    #[command(subcommand)]
+    Mcp(McpCommand),
+    /// Plans in an Obsidian vault: approved by moving a file, answered by ticking a box
+    #[command(subcommand, after_help = vault::EXAMPLES)]
+    Vault(VaultCommand),
     /// Answer a hook of an agent: its question on standard input, the answer on standard output
     ///
     /// `wiggum install` connects these. A session is let go whenever anything is wrong on our side.
@@ -186,6 +198,9 @@ pub(crate) struct RunArgs {
     /// Keep the agent's own session from one iteration to the next
     #[arg(long = "continue")]
     pub(crate) continue_sessions: bool,
+    /// Hand the agent wiggum's own MCP server, to claim, ask and report by calling tools
+    #[arg(long)]
+    pub(crate) agent_mcp: bool,
     /// What keeps the agent from writing elsewhere: auto, landlock, bwrap or none [default: auto]
     #[arg(long, value_name = "KIND")]
     pub(crate) sandbox: Option<String>,
@@ -386,14 +401,14 @@ pub(crate) enum By {
     Loop,
 }
 
-impl By {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Task => "task",
-            Self::Agent => "agent",
-            Self::Model => "model",
-            Self::Day => "day",
-            Self::Loop => "loop",
+impl From<By> for wiggum_engine::desk::cost::By {
+    fn from(by: By) -> Self {
+        match by {
+            By::Task => Self::Task,
+            By::Agent => Self::Agent,
+            By::Model => Self::Model,
+            By::Day => Self::Day,
+            By::Loop => Self::Loop,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use wiggum_engine::EngineError;
 use wiggum_engine::backlog_file::BacklogError;
+use wiggum_engine::desk::DeskError;
 use wiggum_engine::error::chain;
 use wiggum_store::StoreError;
 
@@ -97,6 +98,21 @@ impl From<EngineError> for Failure {
             }
             EngineError::StateDir { .. } | EngineError::Write { .. } => Self::other(chain(&error))
                 .hint("check that the directory is writable and the disk is not full"),
+        }
+    }
+}
+
+impl From<DeskError> for Failure {
+    fn from(error: DeskError) -> Self {
+        let hint = error.hint();
+        match error {
+            DeskError::Store(error) => error.into(),
+            DeskError::Engine(error) => error.into(),
+            DeskError::Backlog(error) => error.into(),
+            error => {
+                let code = if error.is_usage() { USAGE } else { FAILURE };
+                Self { message: chain(&error), hint, code }
+            }
         }
     }
 }

@@ -8,16 +8,17 @@ use jiff::Timestamp;
 use wiggum_agents::{AgentEvent, Family};
 use wiggum_core::breaker::Phase;
 use wiggum_core::decide::{Waiting, why};
-use wiggum_core::event::{EndReason, Envelope, Event, Evidence, Flag, FlagKind, Question, Trouble, Verdict};
+use wiggum_core::event::{EndReason, Envelope, Event, Evidence, Flag, Question, Trouble, Verdict};
 use wiggum_core::health::Health;
 use wiggum_core::ids::{QuestionId, TaskId};
 use wiggum_core::policy::Millis;
 use wiggum_core::state::Loop;
 use wiggum_core::tasks::TaskState;
 use wiggum_engine::Observer;
+use wiggum_engine::words::describe;
+pub(crate) use wiggum_engine::words::{answer_words, duration, elapsed, flag_name};
 
 use crate::ask::{KEYS, Terminal};
-use crate::commands::describe::describe;
 use crate::cost::cost;
 use crate::term::{self, Style, harmless};
 
@@ -579,48 +580,6 @@ fn who_cannot_work(state: &Loop) -> Vec<String> {
             }
         })
         .collect()
-}
-
-/// What a reason for ending means, in words.
-pub(crate) fn answer_words(answer: &wiggum_core::event::Answer) -> String {
-    use wiggum_core::event::Answer;
-    match answer {
-        Answer::Option { number } => format!("option {number}"),
-        Answer::Words { text } => harmless(text),
-        Answer::Skip => "skip".to_owned(),
-        Answer::Retry => "retry".to_owned(),
-        Answer::Abort => "abort".to_owned(),
-        Answer::Done => "done".to_owned(),
-    }
-}
-
-pub(crate) fn flag_name(kind: FlagKind) -> &'static str {
-    match kind {
-        FlagKind::ProtectedPath => "protected path",
-        FlagKind::CheckTouched => "changed what a check runs",
-        FlagKind::WeakenedTests => "weakened tests",
-        FlagKind::BacklogTouched => "touched the backlog",
-        FlagKind::BranchSwitched => "switched branches",
-        FlagKind::HooksTouched => "touched git's files",
-        FlagKind::StateTouched => "touched wiggum's state",
-        FlagKind::AgentCommitted => "committed by itself",
-        FlagKind::CheckLeftovers => "left by a check",
-    }
-}
-
-/// A span of time as people say it.
-pub(crate) fn duration(span: Millis) -> String {
-    let seconds = span.0 / 1000;
-    match seconds {
-        0 if span.0 < 1000 => format!("{} ms", span.0),
-        0..60 => format!("{:.1} s", span.0 as f64 / 1000.0),
-        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
-        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
-    }
-}
-
-pub(crate) fn elapsed(from: Timestamp, to: Timestamp) -> String {
-    duration(Millis(u64::try_from(to.as_millisecond() - from.as_millisecond()).unwrap_or(0)))
 }
 
 /// The beginning of a text, made harmless.

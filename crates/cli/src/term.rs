@@ -3,6 +3,8 @@
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
+pub(crate) use wiggum_engine::words::harmless;
+
 /// Writes to standard output. A reader that went away is not our failure.
 pub(crate) fn print(text: &str) -> ExitCode {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
@@ -88,40 +90,6 @@ impl Style {
     }
 }
 
-/// Text of others made harmless: an agent must not drive the terminal.
-pub(crate) fn harmless(text: &str) -> String {
-    let mut clean = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\x1b' => skip_escape(&mut chars),
-            '\n' | '\t' => clean.push(c),
-            // A bare carriage return overwrites what was shown; progress bars become lines.
-            '\r' if chars.peek() == Some(&'\n') => {}
-            '\r' => clean.push('\n'),
-            c if c.is_control() || is_bidi(c) => {}
-            c => clean.push(c),
-        }
-    }
-    clean
-}
-
-fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
-    match chars.next() {
-        // CSI: up to its final byte.
-        Some('[') => while chars.next().is_some_and(|c| !('\x40'..='\x7e').contains(&c)) {},
-        // OSC and the other strings: up to BEL or ESC \.
-        Some(']' | 'P' | 'X' | '^' | '_') => {
-            while let Some(c) = chars.next() {
-                if c == '\x07' || (c == '\x1b' && chars.next_if_eq(&'\\').is_some()) {
-                    break;
-                }
-            }
-        }
-        Some(_) | None => {}
-    }
-}
-
 /// Rows below each other, the first column to the left and the others to the right.
 pub(crate) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
@@ -146,27 +114,9 @@ pub(crate) fn thousands(count: u64) -> String {
     text
 }
 
-/// Characters that reorder what is shown.
-fn is_bidi(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_agents_print_cannot_drive_the_terminal() {
-        let check = |text: &str, expected: &str| assert_eq!(harmless(text), expected, "{text:?}");
-        check("plain\n\ttext é ✅", "plain\n\ttext é ✅");
-        check("\x1b[31mred\x1b[0m", "red");
-        check("\x1b]0;title\x07after", "after");
-        check("\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\", "link");
-        check("10%\r20%\r\ndone", "10%\n20%\ndone");
-        check("abc\u{202e}cba\u{0007}", "abccba");
-        check("\x1b", "");
-        check("\x1b[", "");
-    }
 
     #[test]
     fn numbers_are_grouped() {

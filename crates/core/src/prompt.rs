@@ -42,6 +42,17 @@ Claim the task only when every criterion holds and you saw the checks pass. If s
 say what instead: the next attempt starts from your work and reads your reasons.
 ";
 
+/// What an agent is told of our own tools, where it was handed them. Text counts as well: a server that
+/// does not start must not cost a claim.
+const TOOLS: &str = "\
+## Tools of the loop
+
+You have the MCP server `wiggum`. Call its tool `claim_done` when all of the task is done, \
+`raise_escalation` with a question and its options when you cannot go on without a person, and \
+`report_progress` now and then while something takes long. If these tools are missing, say the same in \
+your last message as described above.
+";
+
 /// What goes into the prompt of one attempt.
 pub struct PromptParts<'a> {
     /// The user's `PROMPT.md`, or [`DEFAULT_INSTRUCTIONS`]. `{{task_id}}`, `{{title}}`,
@@ -59,6 +70,8 @@ pub struct PromptParts<'a> {
     pub continuation: &'a str,
     /// What other tasks left to be remembered, oldest first.
     pub learnt: &'a [String],
+    /// It was handed our own tools.
+    pub tools: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +113,7 @@ pub fn build(parts: &PromptParts<'_>) -> String {
         &mut prompt,
         &list("## Checks run after you", parts.checks.iter().map(|check| inline_code(check))),
     );
+    push_block(&mut prompt, if parts.tools { TOOLS } else { "" });
     push_block(&mut prompt, parts.continuation);
     push_block(&mut prompt, &history(parts.attempt, parts.attempts));
     push_block(&mut prompt, &list("## What other tasks taught", parts.learnt.iter().cloned()));

@@ -164,6 +164,8 @@ pub struct OpenIteration {
     pub after_handoff: Option<Trigger>,
     /// The engine does the work itself, without an agent.
     pub own: bool,
+    /// The engine saw for itself that its own work is done.
+    pub witnessed: bool,
     /// The call that was begun.
     pub call: Option<Call>,
     /// What the agent said through tools of ours.
@@ -303,6 +305,7 @@ impl Loop {
                     handoff: None,
                     after_handoff,
                     own: self.is_own_work(task),
+                    witnessed: false,
                     call: None,
                     reported: Reported::default(),
                 });
@@ -979,7 +982,10 @@ impl Loop {
                 self.reopen(&task, at);
             }
             Meaning::Retry => self.reopen(&task, at),
-            Meaning::Done => self.settle_by_person(&task, TaskState::Done { verified: false }, at),
+            Meaning::Done => {
+                self.call_happened(&task);
+                self.settle_by_person(&task, TaskState::Done { verified: false }, at);
+            }
             Meaning::Skip => self.settle_by_person(&task, TaskState::Skipped, at),
             Meaning::SkipDependents => {
                 for waiting in self.tasks.waiting_on(&task) {
@@ -1025,7 +1031,7 @@ impl Loop {
         self.run.terminations = 0;
         self.breaker.close();
         self.tasks.undelay(slot);
-        self.tasks.entries[slot].called = false;
+        self.tasks.entries[slot].fate = None;
         self.tasks.entries[slot].forget_failures();
         self.set_state(task, TaskState::Open, at);
     }

@@ -14,6 +14,7 @@ use crate::policy::Policy;
 use crate::schedule::{Rank, ReadyQueue, fixed_score};
 use crate::signal::notes::summary;
 use crate::task::{FileStatus, Selection, Task};
+use crate::work::Fate;
 
 /// How many past attempts of a task are remembered for its next prompt.
 const REMEMBERED_ATTEMPTS: usize = 5;
@@ -85,8 +86,8 @@ pub struct TaskEntry {
     pub approved: BTreeSet<String>,
     /// What its own work came to, for later tasks to use.
     pub result: Option<BlobRef>,
-    /// Its call happened and must not be made again unless a person says so.
-    pub called: bool,
+    /// Its call happened, or may have, and must not be made again unless a person says so.
+    pub fate: Option<Fate>,
     position: u32,
     unmet: usize,
     removed: bool,
@@ -249,10 +250,11 @@ impl Tasks {
                 let entry = &mut self.entries[slot];
                 // What we would write ourselves we may have written: the record of it is lost in a crash.
                 let changed = task.status != entry.spec.status && task.status != entry.state.file_status();
-                let by_person = changed || entry.removed;
-                // Another call than the one that was made. The same one is not made again because its
-                // box is empty: a copy of the file may have come back from elsewhere.
-                entry.called &= task.work == entry.spec.work;
+                entry.fate = entry.fate.filter(|_| task.work == entry.spec.work);
+                // A call is not made again because its box is empty: a copy of the file may have come back
+                // from elsewhere. The box is ticked again.
+                let stays = entry.fate.is_some() && task.status == FileStatus::Open;
+                let by_person = (changed || entry.removed) && !stays;
                 entry.spec = task.clone();
                 entry.removed = false;
                 if by_person && entry.state != TaskState::Running {
@@ -471,7 +473,7 @@ impl TaskEntry {
             checkpoint: None,
             approved: BTreeSet::new(),
             result: None,
-            called: false,
+            fate: None,
             position,
             unmet: 0,
             removed: false,

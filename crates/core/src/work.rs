@@ -20,6 +20,14 @@ pub struct Call {
     pub repeatable: bool,
 }
 
+/// What is known of a call that must not be made twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    Happened,
+    /// Nobody knows.
+    InDoubt,
+}
+
 /// What the agent at work said through tools of ours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reported {
@@ -36,7 +44,7 @@ impl OpenIteration {
 
     /// Did the engine see for itself that it is done?
     pub(crate) fn is_witnessed(&self) -> bool {
-        self.own || !self.evidence.is_empty()
+        self.witnessed || !self.evidence.is_empty()
     }
 }
 
@@ -62,6 +70,18 @@ impl Loop {
         open.stage = Stage::Judging;
         open.agent_duration = duration;
         open.message.clone_from(&result.excerpt);
+        let once = open.call.as_ref().is_some_and(|call| !call.repeatable);
+        let slot = self.tasks.slot(&open.task);
+        let known = slot.map(|slot| &self.tasks.entries[slot]);
+        // Of a call that is not made again, a person may be all that saw it.
+        open.witnessed = once || known.is_some_and(|entry| entry.fate.is_none() || entry.result.is_some());
+        if let Some(slot) = slot.filter(|_| (once || uncertain) && !planted(Mutant::ForgetsCalls)) {
+            self.tasks.entries[slot].fate = match (uncertain, error) {
+                (true, _) => Some(Fate::InDoubt),
+                (false, None) => Some(Fate::Happened),
+                (false, Some(_)) => None,
+            };
+        }
         if uncertain {
             let why = error.map_or("", |failure| failure.message.as_str());
             let call = open.call.as_ref().map_or("its work", |call| call.what.as_str());
@@ -74,11 +94,16 @@ impl Loop {
         }
         open.exit = Some(Exit::Code { code: 0 });
         open.claim = Some(Claim { text: "carried out".to_owned(), source: ClaimSource::Work });
-        let once = open.call.as_ref().is_some_and(|call| !call.repeatable);
-        if let Some(slot) = self.tasks.slot(&open.task) {
+        if let Some(slot) = slot {
+            self.tasks.entries[slot].result = Some(result.clone());
+        }
+    }
+
+    /// Somebody saw that it did.
+    pub(crate) fn call_happened(&mut self, task: &TaskId) {
+        if let Some(slot) = self.tasks.slot(task) {
             let entry = &mut self.tasks.entries[slot];
-            entry.result = Some(result.clone());
-            entry.called |= once && !planted(Mutant::ForgetsCalls);
+            entry.fate = entry.fate.map(|_| Fate::Happened);
         }
     }
 

@@ -27,6 +27,7 @@ fn parts<'a>(instructions: &'a str, task: &'a Task) -> PromptParts<'a> {
         checks: &[],
         continuation: "",
         learnt: &[],
+        tools: false,
     }
 }
 
@@ -58,6 +59,7 @@ fn everything_about_the_task_is_there_in_order() {
         checks: &checks,
         continuation: "",
         learnt: &[],
+        tools: false,
     });
     let mut from = 0;
     for expected in [
@@ -101,6 +103,7 @@ fn our_own_words_are_few() {
         checks: &[check],
         continuation: "",
         learnt: &[],
+        tools: false,
     });
     assert!(prompt.len() <= 1024, "{} bytes:\n{prompt}", prompt.len());
     assert!(DEFAULT_INSTRUCTIONS.len() <= 1536, "{}", DEFAULT_INSTRUCTIONS.len());
@@ -183,4 +186,13 @@ proptest! {
         prop_assert!(!claims(&task, &prompt, &prompt));
         prop_assert!(read_escalations(&prompt, &prompt).is_empty());
     }
+}
+
+#[test]
+fn an_agent_with_our_tools_is_told_of_them_in_few_words() {
+    let task = task();
+    let [without, with] = [false, true].map(|tools| build(&PromptParts { tools, ..parts("Do it.", &task) }));
+    assert!(!without.contains("claim_done"));
+    assert!(with.contains("claim_done") && with.contains("raise_escalation"), "{with}");
+    assert!(with.len() - without.len() < 512, "{}", with.len() - without.len());
 }

@@ -41,6 +41,11 @@ impl Settings {
         self.agents.iter().find(|agent| agent.name == name)
     }
 
+    /// Does this agent get our own MCP server?
+    pub(crate) fn hands_tools_to(&self, name: &str) -> bool {
+        self.agent_mcp && self.agent(name).is_some_and(|agent| agent.driver.abilities().mcp)
+    }
+
     /// How the first choice is called, and who takes over.
     pub fn describe_agents(&self) -> String {
         let order = &self.policy.agents.order;

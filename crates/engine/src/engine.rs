@@ -36,13 +36,15 @@ use crate::journal::Journal;
 use crate::money::Purse;
 use crate::nudge::Nudges;
 use crate::report::Report;
+use crate::reports::Reports;
 use crate::requests;
 use crate::sandbox::Sandbox;
 use crate::state_dir::StateDir;
 use crate::status;
 use crate::tools::{CallOutcome, Ready, Tools};
+use crate::wake::Wake;
 use crate::watched::{Watched, prompt_in_use};
-use crate::work::RunningCall;
+use crate::work::{self, RunningCall};
 
 /// What may wait in the channel before agents are slowed down.
 const INPUTS: usize = 64;
@@ -73,6 +75,8 @@ pub struct Settings {
     pub git: bool,
     /// Folders of the workspace in which no task may create a file.
     pub closed: Vec<String>,
+    /// Agents that know how are handed our own MCP server.
+    pub agent_mcp: bool,
     /// What agents are kept in.
     pub sandbox: Sandbox,
     pub tap: Option<Arc<dyn Tap>>,
@@ -104,6 +108,7 @@ impl Settings {
             allow_dirty: false,
             git: true,
             closed: Vec::new(),
+            agent_mcp: false,
             sandbox: Sandbox { kind: None, says: String::new(), writable: Vec::new() },
             tap: None,
             tools: None,
@@ -257,6 +262,8 @@ pub(crate) struct RunningAgent {
     pub(crate) stopping: Option<StopWhy>,
     pub(crate) heart: Heart,
     pub(crate) nudges: Nudges,
+    /// Where it is heard, if it was handed our MCP server.
+    pub(crate) reports: Option<Reports>,
     /// What the agent was ended for that it would not have said itself.
     pub(crate) given_up: Option<Trouble>,
 }
@@ -397,7 +404,8 @@ impl<'a> Engine<'a> {
         self.start_run()?;
         self.recover(ended)?;
         self.read_backlog()?;
-        self.flush()
+        self.flush()?;
+        self.note_in_plan()
     }
 
     fn start_run(&mut self) -> Result<(), EngineError> {
@@ -425,6 +433,7 @@ impl<'a> Engine<'a> {
             }
             if self.woken.swap(false, Ordering::AcqRel) {
                 self.note_delivered();
+                self.take_reports()?;
                 self.take_requests()?;
             }
             if self.journal.state.open.is_none() {
@@ -501,6 +510,7 @@ impl<'a> Engine<'a> {
         }
         self.end_processes();
         self.flush()?;
+        self.note_in_plan()?;
         self.write_report();
         let ended = self.journal.state.run.ended.clone();
         Ok(ended.map(|(reason, detail)| Outcome::Ended { reason, detail }))
@@ -635,7 +645,7 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    fn handle_request(&mut self, request: &Request, by: &str) -> Result<(), EngineError> {
+    pub(crate) fn handle_request(&mut self, request: &Request, by: &str) -> Result<(), EngineError> {
         match requests::translate(&self.journal.state, request, by) {
             requests::Translated::Events(events) => {
                 for event in events {
@@ -647,7 +657,7 @@ impl<'a> Engine<'a> {
                 if let Some(agent) = &mut self.agent {
                     agent.heart.beat(now);
                 }
-                self.record(event);
+                self.record(*event);
             }
             requests::Translated::SkipRunning(task) => {
                 self.skip_after_stop = Some((task, by.to_owned()));
@@ -707,7 +717,9 @@ impl<'a> Engine<'a> {
             })
         });
         if let Some(event) = event {
+            let unticked = work::opened(&event);
             self.record(event);
+            self.note_unticked(&unticked);
         }
         self.backlog.take_in();
         Ok(())
@@ -747,7 +759,7 @@ impl<'a> Engine<'a> {
     }
 
     /// `status.json` is a courtesy to other programs: the journal does not depend on it.
-    fn write_status_file(&mut self) {
+    pub(crate) fn write_status_file(&mut self) {
         let dir = self.dir.loop_dir(self.journal.id);
         let mut status = status::status(&self.journal.state, self.clock.now());
         if let Some((health, beat)) = status.health.as_mut().zip(self.last_beat()) {
@@ -784,14 +796,18 @@ impl<'a> Engine<'a> {
     }
 
     pub(crate) fn watch_for_requests(&mut self) {
+        self.watcher = self.host.watch(&self.dir.wake_dir(), self.waker());
+        self.woken.store(true, Ordering::Release);
+    }
+
+    /// Wakes this engine from another thread.
+    pub(crate) fn waker(&self) -> Wake {
         let (sender, woken) = (self.sender.clone(), Arc::clone(&self.woken));
-        let wake = move || {
+        Arc::new(move || {
             woken.store(true, Ordering::Release);
             // A full channel means that the engine is awake anyway.
             drop(sender.try_send(Input::Wake));
-        };
-        self.watcher = self.host.watch(&self.dir.wake_dir(), Arc::new(wake));
-        self.woken.store(true, Ordering::Release);
+        })
     }
 
     pub(crate) fn is_interrupted(&self) -> bool {

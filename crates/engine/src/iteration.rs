@@ -7,7 +7,7 @@ use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use wiggum_agents::{Assignment, CommandText, Finished, Problem, Session, StreamParser};
+use wiggum_agents::{Assignment, CommandText, Finished, McpServer, Problem, Session, StreamParser};
 use wiggum_core::decide::StopWhy;
 use wiggum_core::event::{
     AgentFacts, Claim, ClaimSource, Event, Evidence, Exit, Failure, Flag, FlagKind, Trouble, Usage,
@@ -34,6 +34,7 @@ use crate::engine::{Engine, Input, RunningAgent, Tap};
 use crate::error::{EngineError, chain};
 use crate::health::{Ear, Heart};
 use crate::nudge::{self, Nudges};
+use crate::reports::{self, Reports};
 use crate::status;
 use crate::work;
 
@@ -64,7 +65,7 @@ impl Engine<'_> {
         let carried = self.carry_over(task, carried, base.as_deref())?;
         let (mut prompt, mut session) = (String::new(), None);
         if work.is_agents() {
-            prompt = self.build_prompt(task, attempt, carried.is_some())?;
+            prompt = self.build_prompt(task, attempt, agent, carried.is_some())?;
             session = self.choose_session(agent);
         }
         let command = match self.settings.agent(agent).filter(|_| work.is_agents()) {
@@ -114,6 +115,7 @@ impl Engine<'_> {
         &mut self,
         task: &TaskId,
         attempt: Attempt,
+        agent: &str,
         carried: bool,
     ) -> Result<String, EngineError> {
         let instructions = match &self.settings.prompt {
@@ -147,6 +149,7 @@ impl Engine<'_> {
             checks: &checks,
             continuation: &continuation,
             learnt: &learnt,
+            tools: self.settings.hands_tools_to(agent),
         }))
     }
 
@@ -164,12 +167,19 @@ impl Engine<'_> {
         status::rewrite(&self.dir.loop_dir(id), "prompt.md", prompt)?;
         let agent = self.settings.agent(agent).ok_or_else(|| LaunchProblem::Unknown(agent.to_owned()))?;
         let model = self.journal.state.task(task).and_then(|entry| entry.spec.model.clone());
+        let mcp =
+            self.settings.hands_tools_to(&agent.name).then(|| self.own_server(iteration, task, attempt));
+        let reports = self.dir.reports(id);
+        if mcp.is_some() {
+            Reports::prepare(&reports)?;
+        }
         let assignment = Assignment {
             prompt,
             prompt_file: &prompt_file,
             wiggum: &self.settings.wiggum,
             session: session.map_or(Session::Fresh, ChosenSession::session),
             model: model.as_deref(),
+            mcp: mcp.as_ref(),
         };
         let invocation = agent.driver.invocation(&assignment);
         let mut launch = Launch::new(command_line(invocation.command)?, &self.settings.workspace);
@@ -204,9 +214,26 @@ impl Engine<'_> {
             stopping: None,
             heart,
             nudges: Nudges::open(self.dir.nudges(id)),
+            reports: mcp.map(|_| Reports::open(reports.clone(), self.host.watch(&reports, self.waker()))),
             given_up: None,
         });
         Ok(())
+    }
+
+    /// Our own MCP server, as the agent of this attempt is handed it.
+    fn own_server(&self, iteration: Iteration, task: &TaskId, attempt: Attempt) -> McpServer {
+        let env = [
+            ("WIGGUM_LOOP_ID", self.journal.id.to_string()),
+            ("WIGGUM_TASK_ID", task.to_string()),
+            ("WIGGUM_ITERATION", iteration.to_string()),
+            ("WIGGUM_ATTEMPT", attempt.to_string()),
+            (reports::VARIABLE, self.dir.reports(self.journal.id).display().to_string()),
+        ];
+        McpServer {
+            program: self.settings.wiggum.clone(),
+            arguments: ["mcp", "serve", "--for", "agent"].map(str::to_owned).to_vec(),
+            env: env.map(|(name, value)| (name.to_owned(), value)).to_vec(),
+        }
     }
 
     /// What agents and checks find in their environment.
@@ -229,6 +256,8 @@ impl Engine<'_> {
 
     pub(crate) fn agent_ended(&mut self, ended: Ended, finished: &Finished) -> Result<(), EngineError> {
         self.close_nudges();
+        // What it said last may not have been looked at.
+        self.take_reports()?;
         let (prompt, stopping, given_up) = match self.agent.take() {
             Some(agent) => (agent.prompt, agent.stopping, agent.given_up),
             None => Default::default(),

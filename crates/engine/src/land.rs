@@ -1,6 +1,5 @@
 //! Landing: an accepted attempt becomes a commit, together with its completion in the backlog.
 
-use wiggum_backlog::PlanValue;
 use wiggum_core::event::Event;
 use wiggum_core::ids::{Attempt, Iteration};
 use wiggum_core::mutant::{Mutant, planted};
@@ -12,6 +11,7 @@ use wiggum_workspace::git::CommitOutcome;
 use crate::backlog_file::BacklogError;
 use crate::engine::Engine;
 use crate::error::{EngineError, chain};
+use crate::plan::Progress;
 use crate::tree::stands_on;
 
 /// How often a hook may change the tree of one attempt before that counts as a refusal.
@@ -36,10 +36,11 @@ impl Engine<'_> {
         }
         // The verdict is durable before the first thing that follows from it can be seen.
         let mut recorded = Ok(Vec::new());
+        let progress = Progress::with_step(&self.journal.state);
         let (journal, now) = (&mut self.journal, self.clock.now());
         let edited = self.backlog.edit_after(
             |backlog| {
-                backlog.set_plan(PlanValue::IterationsUsed(iteration));
+                progress.note(backlog);
                 backlog.set_status(open.task.as_str(), FileStatus::Done)
             },
             || {

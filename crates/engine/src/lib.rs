@@ -1,7 +1,7 @@
 //! The engine: joins the pure core with the journal, the agents, the work tree and the backlog file.
 //!
-//! [`Engine`] is the dull loop; [`status`] is what other programs read; [`backlog_file`] and
-//! [`wake`] are also used by commands that act while no engine of their own runs. Printing and
+//! [`Engine`] is the dull loop; [`status`] is what other programs read; the [`desk`] is where surfaces ask
+//! about loops and have something done to them, in the [`words`] they share. Printing and
 //! asking people is the surfaces' business: they watch as [`Observer`]s.
 //!
 //! A whole loop, from a backlog to its report:
@@ -57,6 +57,7 @@ pub mod backlog_file;
 mod check_files;
 pub mod checkpoints;
 pub mod clock;
+pub mod desk;
 mod engine;
 pub mod error;
 mod handoff;
@@ -67,8 +68,10 @@ mod journal;
 mod land;
 mod money;
 pub mod nudge;
+mod plan;
 mod recover;
 pub mod report;
+pub mod reports;
 mod requests;
 mod restore;
 mod sandbox;
@@ -78,13 +81,14 @@ pub mod tools;
 mod tree;
 pub mod wake;
 mod watched;
+pub mod words;
 mod work;
 
 pub use agent::Agent;
-pub use wiggum_agents::AgentEvent;
 pub use engine::{Engine, Input, Observer, Outcome, Remote, Settings, Tap, read_state};
 pub use error::EngineError;
 pub use host::{Host, Machine, Program};
 pub use iteration::command_line;
 pub use restore::{Changes, Restored};
 pub use sandbox::Sandbox;
+pub use wiggum_agents::AgentEvent;

@@ -17,7 +17,7 @@ pub(crate) enum Translated {
     /// The agent at work should wrap up.
     Handoff,
     /// The agent at work is alive and says something.
-    Report(Event),
+    Report(Box<Event>),
 }
 
 /// Does a request mean the engine that runs now, rather than the loop?
@@ -122,7 +122,7 @@ pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated
                     && !open.own =>
             {
                 let (iteration, attempt, report) = (*iteration, *attempt, report.clone());
-                Translated::Report(Event::AgentReported { iteration, attempt, report })
+                Translated::Report(Box::new(Event::AgentReported { iteration, attempt, report }))
             }
             Some(_) | None => {
                 notice(None, format!("a report of iteration {iteration} came too late and was not heard"))

@@ -148,7 +148,7 @@ impl Engine<'_> {
         writable.extend(places.caches());
         writable.extend(places.own(agent.driver.as_ref()));
         writable.extend(sandbox.writable.iter().filter_map(|path| places.at_home(path)));
-        let inner = Inner::of(&self.dir, self.git.as_ref());
+        let inner = Inner::of(&self.dir, &self.dir.reports(self.journal.id), self.git.as_ref());
         Some(Confinement {
             kind,
             helper: self.settings.wiggum.clone(),
@@ -166,16 +166,17 @@ struct Inner {
 }
 
 impl Inner {
-    /// An agent may add tasks, which takes the backlog's lock; the journal is not its to write.
-    fn of(dir: &StateDir, git: Option<&Git>) -> Self {
+    /// An agent may add tasks, which takes the backlog's lock, and report through its MCP server; the
+    /// journal is not its to write.
+    fn of(dir: &StateDir, reports: &Path, git: Option<&Git>) -> Self {
         let hooks =
             git.into_iter().flat_map(|git| ["hooks", "config"].map(|name| git.common_dir().join(name)));
         let lock = dir.backlog_lock();
         drop(fs::OpenOptions::new().append(true).create(true).open(&lock));
-        let is_link = fs::symlink_metadata(&lock).is_ok_and(|found| found.is_symlink());
+        let is_plain = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|found| !found.is_symlink());
         Self {
             read_only: [dir.path().to_owned()].into_iter().chain(hooks).collect(),
-            needed: if is_link { Vec::new() } else { vec![lock] },
+            needed: [lock, reports.to_owned()].into_iter().filter(is_plain).collect(),
         }
     }
 }

@@ -70,6 +70,11 @@ impl StateDir {
         self.loop_dir(id).join("prompt.md")
     }
 
+    /// Where the agent at work puts what it tells through its MCP server.
+    pub(crate) fn reports(&self, id: LoopId) -> PathBuf {
+        self.loop_dir(id).join("reports")
+    }
+
     /// The index as it was when an attempt's tree was taken.
     pub fn taken_index(&self, id: LoopId) -> PathBuf {
         self.loop_dir(id).join("taken-index")

@@ -6,13 +6,14 @@
 use serde_json::Value;
 use wiggum_core::decide::StopWhy;
 use wiggum_core::event::{BlobRef, Event, Failure};
-use wiggum_core::ids::{Attempt, Iteration};
+use wiggum_core::ids::{Attempt, Iteration, TaskId};
 use wiggum_core::policy::Millis;
 use wiggum_core::redact;
 use wiggum_core::signal::error::failure_of;
 use wiggum_core::state::{OpenIteration, millis_between};
-use wiggum_core::task::Work;
+use wiggum_core::task::{FileStatus, Work};
 use wiggum_core::template;
+use wiggum_core::work::Fate;
 use wiggum_workspace::beneath::{self, Created};
 use wiggum_workspace::crash;
 
@@ -67,17 +68,25 @@ pub(crate) fn describe(work: &Work) -> String {
     }
 }
 
+/// Tasks that are open in the backlog now, of those that changed.
+pub(crate) fn opened(event: &Event) -> Vec<TaskId> {
+    let Event::BacklogRead { changed, .. } = event else { return Vec::new() };
+    changed.iter().filter(|task| task.status == FileStatus::Open).map(|task| task.id.clone()).collect()
+}
+
 impl Engine<'_> {
     /// Carries out the work of the iteration that has just begun.
     pub(crate) fn start_work(&mut self, work: &Work) -> Result<(), EngineError> {
         let Some(open) = self.journal.state.open.clone() else { return Ok(()) };
         let entry = self.journal.state.task(&open.task);
-        if let Some(result) = entry.filter(|entry| entry.called).and_then(|entry| entry.result.clone()) {
-            let hint = format!("`wiggum retry {}` calls again", open.task);
-            let message =
-                format!("{}: {} happened before and is not done again; {hint}", open.task, describe(work));
-            self.record(Event::Noticed { task: Some(open.task.clone()), message });
-            self.record_work(&open, result, None, false);
+        let (fate, result) = entry.map(|entry| (entry.fate, entry.result.clone())).unwrap_or_default();
+        if fate == Some(Fate::InDoubt) {
+            let message = "nobody has said since then whether it happened".to_owned();
+            self.work_ended(&open, CallOutcome::Uncertain { message });
+            return Ok(());
+        }
+        if fate == Some(Fate::Happened) {
+            self.record_work(&open, result.unwrap_or_default(), None, false);
             return Ok(());
         }
         match work {
@@ -236,6 +245,20 @@ impl Engine<'_> {
     fn open_call(&self, iteration: Iteration, attempt: Attempt) -> Option<OpenIteration> {
         let open = self.journal.state.open.as_ref().filter(|_| self.call.is_some() && self.agent_stage())?;
         ((open.iteration, open.attempt) == (iteration, attempt)).then(|| open.clone())
+    }
+
+    /// Says of calls whose boxes are empty again why that changes nothing.
+    pub(crate) fn note_unticked(&mut self, tasks: &[TaskId]) {
+        for task in tasks {
+            let stays =
+                self.journal.state.task(task).is_some_and(|entry| {
+                    entry.fate.is_some() && entry.state.file_status() != FileStatus::Open
+                });
+            if stays {
+                let message = format!("{task} is not called again; `wiggum retry {task}` calls it again");
+                self.record(Event::Noticed { task: Some(task.clone()), message });
+            }
+        }
     }
 
     /// Records what came of the work.

@@ -101,13 +101,46 @@ fn write_tasks(dir: &Path, tasks: &[Value]) {
     fs::write(dir.join("tasks.json"), serde_json::to_string_pretty(tasks).unwrap()).unwrap();
 }
 
+const PLAN: &str = "---\nplan_id: p1\nobjective: \"try\"\ntotal_steps: 2\ncompleted_steps: 0\nstatus: approved\n\
+    iterations_used: 0\nmax_iterations: 10\n---\n\n## Steps\n\n\
+    - [ ] **Step 1:** Mail (action_type: mcp_email)\n  - Dependencies: none\n  - MCP Server: mail\n  \
+    - Tool: send\n  - Params: {to: \"x\"}\n\n\
+    - [ ] **Step 2:** Note it (action_type: create_file)\n  - Dependencies: step_1\n  \
+    - File: vault/Notes/sent.md\n  - Content: sent as {{ steps.1.result.id }}\n";
+
+#[test]
+fn a_plan_says_how_far_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("Plan.md"), PLAN).unwrap();
+    let tools = Scripted::answering([CallOutcome::Uncertain { message: "no answer".to_owned() }]);
+    let plan = || fs::read_to_string(dir.path().join("Plan.md")).unwrap();
+    let run = |requests: &[Request]| run_over(dir.path(), "Plan.md", &tools, requests);
+
+    assert_eq!(run(&[]).reason(), EndReason::PersonNeeded);
+    let blocked = PLAN.replace("status: approved", "status: blocked").replace("used: 0", "used: 1");
+    assert_eq!(plan(), blocked);
+
+    assert_eq!(run(&answer(Answer::Retry)).reason(), EndReason::GoalAchieved);
+    let done = PLAN
+        .replace("status: approved", "status: completed")
+        .replace("used: 0", "used: 3")
+        .replace("completed_steps: 0", "completed_steps: 2")
+        .replace("[ ]", "[x]");
+    assert_eq!(plan(), done);
+    assert_eq!(fs::read_to_string(dir.path().join("Notes/sent.md")).unwrap(), "sent as 7");
+}
+
 fn run(dir: &Path, tools: &Arc<Scripted>) -> Ended {
     run_with(dir, tools, &[])
 }
 
 /// Runs the loop, with requests that wait for it.
 fn run_with(dir: &Path, tools: &Arc<Scripted>, requests: &[Request]) -> Ended {
-    let mut settings = Settings::new(dir, "tasks.json", Vec::new());
+    run_over(dir, "tasks.json", tools, requests)
+}
+
+fn run_over(dir: &Path, backlog: &str, tools: &Arc<Scripted>, requests: &[Request]) -> Ended {
+    let mut settings = Settings::new(dir, backlog, Vec::new());
     settings.policy.retry.backoff = Millis(1);
     settings.policy.retry.max_retries = 3;
     settings.tools = Some(Arc::new(Mine(Arc::clone(tools))));

@@ -24,6 +24,7 @@ mod fault;
 mod people;
 mod rng;
 mod theatre;
+mod tools;
 mod trial;
 mod verify;
 mod witness;

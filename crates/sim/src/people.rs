@@ -32,6 +32,8 @@ pub(crate) enum Move {
 pub(crate) enum Edit {
     Retitle,
     Add,
+    /// An old copy of the file comes back: what was done is open again.
+    Untick,
     /// The file is not a backlog any more, for a while.
     Break,
     Mend,
@@ -50,7 +52,7 @@ impl Theatre {
             let then = after + rng.duration(Duration::from_secs(1), HOUR);
             let word =
                 |request| if people == People::AtTerminal { Move::Say(request) } else { Move::Ask(request) };
-            match rng.below(12) {
+            match rng.below(13) {
                 0 | 1 => {
                     self.plan(after, Step::Person(word(Request::Pause)));
                     self.plan(then, Step::Person(word(Request::Resume)));
@@ -68,6 +70,7 @@ impl Theatre {
                     self.plan(then, Step::Person(Move::Edit(Edit::Mend)));
                 }
                 9 => self.plan(after, Step::Person(Move::Edit(Edit::Add))),
+                11 => self.plan(after, Step::Person(Move::Edit(Edit::Untick))),
                 _ => self.plan(after, Step::Person(Move::Edit(Edit::Retitle))),
             }
         }
@@ -158,6 +161,7 @@ fn answer(options: u64, rng: &mut Rng) -> Answer {
         1 => Answer::Retry,
         2 | 3 => Answer::Words { text: "try it the other way".to_owned() },
         4 if rng.percent(30) => Answer::Abort,
+        5 if rng.percent(20) => Answer::Done,
         // Now and then one that is not there.
         _ => Answer::Option { number: u32::try_from(1 + rng.below(options + 1)).unwrap_or(1) },
     }
@@ -192,7 +196,9 @@ impl Stage {
             // Somebody else may have put it back already.
             Edit::Mend => self.mended.take().filter(|_| self.read_backlog().is_none()),
             Edit::Break => None,
-            Edit::Retitle | Edit::Add => self.read_backlog().and_then(|backlog| self.edited(backlog, edit)),
+            Edit::Retitle | Edit::Add | Edit::Untick => {
+                self.read_backlog().and_then(|backlog| self.edited(backlog, edit))
+            }
         };
         let Some(text) = text else { return };
         // As editors do it: another file in its place.
@@ -212,6 +218,14 @@ impl Stage {
                 Some(backlog.text().to_owned())
             }
             Edit::Retitle => Some(backlog.text().replace("something to be", "a thing to be")),
+            Edit::Untick => {
+                let done = backlog.tasks().iter().filter(|task| task.status == FileStatus::Done);
+                let done: Vec<TaskId> = done.map(|task| task.id.clone()).collect();
+                for id in done {
+                    backlog.set_status(id.as_str(), FileStatus::Open).ok()?;
+                }
+                Some(backlog.text().to_owned())
+            }
             Edit::Break | Edit::Mend => None,
         }
     }

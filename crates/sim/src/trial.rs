@@ -23,6 +23,7 @@ use wiggum_workspace::crash;
 use crate::fault::Fault;
 use crate::people::Edit;
 use crate::theatre::Theatre;
+use crate::tools::Toolbox;
 use crate::verify;
 use crate::world::{People, Setup, World};
 
@@ -110,6 +111,7 @@ impl Show {
             self.theatre.clone(),
             self.world.people,
         );
+        let settings = Settings { tools: Some(Arc::new(Toolbox(theatre.clone()))), ..settings };
         let run = move || {
             let mut audience = Audience { theatre: theatre.clone(), people, waiting: None };
             let mut engine = Engine::open_on(Arc::new(theatre.clone()), settings, &mut audience)?;

@@ -5,13 +5,15 @@ use std::fs;
 
 use wiggum_core::checker;
 use wiggum_core::event::{Envelope, Event};
+use wiggum_core::question::{Meaning, meaning};
 use wiggum_core::state::Loop;
-use wiggum_core::task::FileStatus;
+use wiggum_core::task::{FileStatus, Work};
 use wiggum_core::tasks::TaskState;
 use wiggum_engine::state_dir::StateDir;
 use wiggum_engine::status::Status;
 
 use crate::theatre::Stage;
+use crate::tools;
 
 /// The checker's invariants.
 pub(crate) fn journal(journal: &[Envelope]) -> Vec<String> {
@@ -21,6 +23,7 @@ pub(crate) fn journal(journal: &[Envelope]) -> Vec<String> {
 /// What journal, files and the truth say of each other.
 pub(crate) fn outcome(journal: &[Envelope], state: &Loop, stage: &Stage) -> Vec<String> {
     let mut found = completions(journal, state, stage);
+    found.extend(tools::unrecorded(journal, stage));
     found.extend(backlog(state, stage));
     found.extend(left_behind(state, stage));
     found
@@ -30,17 +33,27 @@ pub(crate) fn outcome(journal: &[Envelope], state: &Loop, stage: &Stage) -> Vec<
 fn completions(journal: &[Envelope], state: &Loop, stage: &Stage) -> Vec<String> {
     let mut found = Vec::new();
     let mut completed = BTreeSet::new();
+    let mut before = Loop::default();
     for envelope in journal {
+        if let Event::QuestionAnswered { id, answer, .. } = &envelope.event
+            && let Some(asked) = before.questions.get(id)
+            && meaning(&asked.question, answer) == Meaning::Done
+        {
+            completed.extend(asked.task.clone());
+        }
+        before.apply(envelope);
         if let Event::TaskCompleted { task, verified, .. } = &envelope.event {
-            completed.insert(task.as_str());
-            if *verified && !stage.is_done(task.as_str()) {
+            completed.insert(task.clone());
+            let work = state.task(task).map(|entry| &entry.spec.work);
+            let visible = !matches!(work, Some(Work::Notice { .. }));
+            if *verified && visible && !stage.is_done(task.as_str()) {
                 found.push(format!("event {}: {task} is verified, but its work is not there", envelope.seq));
             }
         }
     }
     for entry in state.tasks.iter() {
         let id = entry.spec.id.as_str();
-        let accounted = completed.contains(id) || stage.done_by_hand.contains(id);
+        let accounted = completed.contains(&entry.spec.id) || stage.done_by_hand.contains(id);
         if matches!(entry.state, TaskState::Done { .. }) && !accounted {
             found.push(format!("{id} is done, but nothing on record says why"));
         }

@@ -9,6 +9,7 @@ use wiggum_core::policy::{Millis, Policy};
 use crate::act::{Act, Mix};
 use crate::fault::Fault;
 use crate::rng::Rng;
+use crate::tools;
 
 /// What all worlds of a simulation have in common.
 #[derive(Clone, Debug)]
@@ -162,7 +163,7 @@ fn backlog(tasks: usize, rng: &mut Rng) -> (&'static str, String) {
     let before: Vec<Vec<String>> = (0..tasks).map(|number| dependencies(number, rng)).collect();
     match rng.below(3) {
         0 => ("tasks.json", tasks_json(&before, rng)),
-        1 => ("PRD.json", prd_json(&before)),
+        1 => ("PRD.json", prd_json(&before, rng)),
         _ => ("fix_plan.md", fix_plan(tasks)),
     }
 }
@@ -199,6 +200,9 @@ fn tasks_json(before: &[Vec<String>], rng: &mut Rng) -> String {
             if rng.percent(20) {
                 task["max_retries"] = json!(rng.below(4));
             }
+            if let Some(work) = tools::work(&name(number), rng) {
+                task["work"] = work;
+            }
             if rng.percent(10) {
                 task["timeout_seconds"] = json!(60 + rng.below(3000));
             }
@@ -208,19 +212,23 @@ fn tasks_json(before: &[Vec<String>], rng: &mut Rng) -> String {
     format!("{:#}\n", json!(tasks))
 }
 
-fn prd_json(before: &[Vec<String>]) -> String {
+fn prd_json(before: &[Vec<String>], rng: &mut Rng) -> String {
     let stories: Vec<serde_json::Value> = before
         .iter()
         .enumerate()
         .map(|(number, depends_on)| {
-            json!({
+            let mut story = json!({
                 "id": name(number),
                 "title": format!("Story {}", number + 1),
                 "description": "something to be told",
                 "criteria": ["it is there"],
                 "passes": false,
                 "depends_on": depends_on,
-            })
+            });
+            if let Some(work) = tools::work(&name(number), rng) {
+                story["work"] = work;
+            }
+            story
         })
         .collect();
     format!("{:#}\n", json!({ "userStories": stories }))

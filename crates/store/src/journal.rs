@@ -80,6 +80,13 @@ impl Store {
         self.for_each_readable(loop_id, after, |envelope| envelope.map(&mut visit))
     }
 
+    /// At most so many of the events after the given one.
+    pub fn page(&self, loop_id: LoopId, after: Seq, most: u32) -> Result<Vec<Envelope>, StoreError> {
+        let mut envelopes = Vec::new();
+        self.visit(loop_id, after, i64::from(most), |envelope| envelope.map(|one| envelopes.push(one)))?;
+        Ok(envelopes)
+    }
+
     /// The last event's number; 0 for an empty journal.
     pub fn last_seq(&self, loop_id: LoopId) -> Result<Seq, StoreError> {
         last_seq(&self.connection, loop_id).explain("read the journal", &self.path)
@@ -90,6 +97,17 @@ impl Store {
         &self,
         loop_id: LoopId,
         after: Seq,
+        visit: impl FnMut(Result<Envelope, StoreError>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        // To SQLite this is no limit.
+        self.visit(loop_id, after, -1, visit)
+    }
+
+    fn visit(
+        &self,
+        loop_id: LoopId,
+        after: Seq,
+        most: i64,
         mut visit: impl FnMut(Result<Envelope, StoreError>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let doing = "read the journal";
@@ -98,10 +116,11 @@ impl Store {
             .connection
             .prepare_cached(
                 "SELECT seq, id, at, epoch, v, type, payload FROM events
-                 WHERE tenant = 'local' AND loop = ?1 AND seq > ?2 ORDER BY seq",
+                 WHERE tenant = 'local' AND loop = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
             )
             .explain(doing, path)?;
-        let mut rows = select.query((loop_id.0.as_bytes(), after.cast_signed())).explain(doing, path)?;
+        let mut rows =
+            select.query((loop_id.0.as_bytes(), after.cast_signed(), most)).explain(doing, path)?;
         while let Some(row) = rows.next().explain(doing, path)? {
             visit(StoredEvent::of(row).explain(doing, path)?.decode(loop_id))?;
         }

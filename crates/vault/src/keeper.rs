@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use wiggum_core::policy::Millis;
 use wiggum_engine::state_dir::StateDir;
 use wiggum_engine::{Input, Outcome, Remote, Settings};
@@ -19,7 +20,7 @@ use wiggum_workspace::paths::FileLock;
 use crate::dashboard::{self, Row};
 use crate::layout::{APPROVED, DASHBOARD, DONE, IN_PROGRESS, NEEDS_ACTION, Vault, VaultError, WAITING};
 use crate::plans::{Approved, Look, Stamp, is_note, look, stamp, stem};
-use crate::projection::{Projection, Standing};
+use crate::projection::{Projection, Snapshot, Standing, fold};
 use crate::watch::Watch;
 use crate::words::{self, fenced, link};
 
@@ -40,10 +41,10 @@ const LOOK_UNWATCHED: Duration = Duration::from_secs(60);
 const MOST_COMPLETED: usize = 50;
 
 /// What plans go by where they say nothing else.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// How many plans are carried out at the same time.
-    pub jobs: usize,
+    pub jobs: u32,
     pub max_iterations: u32,
     /// Attempts at a step after the first.
     pub retries: u32,
@@ -78,7 +79,8 @@ pub enum Signal {
 }
 
 /// What a keeper tells whoever started it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "told", rename_all = "snake_case")]
 pub enum Told {
     Started { plan: String },
     Ended { plan: String, status: String, detail: String },
@@ -429,7 +431,7 @@ impl Keeper {
     }
 
     fn start_queued(&mut self) -> Result<(), VaultError> {
-        while self.running.len() < self.rules.jobs.max(1)
+        while self.running.len() < self.rules.jobs.max(1) as usize
             && let Some(id) = self.queue.pop_front()
         {
             let Some(plan) = self.plan(&id) else { continue };
@@ -495,7 +497,7 @@ impl Keeper {
 
     /// A plan is done: it goes where the others went.
     fn finish(&mut self, plan: &Approved) -> Result<(), VaultError> {
-        carry::set_status(&self.vault, plan, Standing::Completed.name(), None)?;
+        carry::set_status(&self.vault, plan, Standing::Completed.name())?;
         let file = self.vault.move_into(&plan.place(), DONE)?;
         self.vault.remove_state(plan.id())?;
         self.forget(&plan.name);
@@ -638,6 +640,46 @@ impl Keeper {
         let rows: Vec<Row> = self.rows.values().cloned().collect();
         self.vault.rewrite(DASHBOARD, |old| dashboard::render(old, &rows, &self.waiting, newest))
     }
+}
+
+/// The approved plans of a vault as their journals tell it, whether somebody looks after it or not.
+pub fn survey(vault: &Vault, rules: &Rules) -> Result<Vec<Row>, VaultError> {
+    let store = Store::open_existing(&StateDir::of(vault.root()).database())?;
+    let mut rows = Vec::new();
+    for name in vault.names(APPROVED).iter().filter(|name| is_note(name)) {
+        let (id, total, limit, status) = match look(vault, name) {
+            Look::Gone => continue,
+            Look::Broken(_) => (stem(name).to_owned(), 0, rules.max_iterations, "broken"),
+            Look::Plan(plan) => {
+                match store.as_ref().map(|store| told(vault, rules, &plan, store)).transpose()? {
+                    Some(Some(row)) => {
+                        rows.push(row);
+                        continue;
+                    }
+                    Some(None) | None => {
+                        (plan.id().to_owned(), plan.total, carry::limit(rules, &plan), "queued")
+                    }
+                }
+            }
+        };
+        rows.push(Row {
+            plan_id: id,
+            file: stem(name).to_owned(),
+            status: status.to_owned(),
+            done: 0,
+            total,
+            iterations_used: 0,
+            max_iterations: limit,
+            needs_action: (status == "broken").then(|| format!("plan_problem_{}", stem(name))),
+        });
+    }
+    Ok(rows)
+}
+
+fn told(vault: &Vault, rules: &Rules, plan: &Approved, store: &Store) -> Result<Option<Row>, VaultError> {
+    let Some(record) = store.find_loop(&identity(vault, plan.id()))? else { return Ok(None) };
+    let (state, story) = fold(store, Some(record.id))?;
+    Ok(Some(Snapshot::of(&state).row(&story, plan, carry::limit(rules, plan))))
 }
 
 enum Next {

@@ -20,6 +20,6 @@ mod watch;
 mod words;
 
 pub use dashboard::Row;
-pub use keeper::{Keeper, Rules, Setup, Signal, Told};
+pub use keeper::{Keeper, Rules, Setup, Signal, Told, survey};
 pub use layout::{Vault, VaultError};
 pub use plans::Approved;

@@ -124,19 +124,7 @@ impl Projection {
     }
 
     pub(crate) fn row(&self) -> Row {
-        let about = self.about();
-        let is_open =
-            |kind: &Kind| notes::sections(*kind, &self.story, &about).iter().any(notes::Section::is_open);
-        Row {
-            plan_id: self.plan.id().to_owned(),
-            file: self.plan.stem().to_owned(),
-            status: self.now.standing.name().to_owned(),
-            done: about.done,
-            total: about.total,
-            iterations_used: about.used,
-            max_iterations: about.limit,
-            needs_action: Kind::ALL.iter().find(|kind| is_open(kind)).map(|kind| kind.name(self.plan.id())),
-        }
+        self.now.row(&self.story, &self.plan, self.limit)
     }
 
     fn give(&self, notice: &Notice) -> Result<(), VaultError> {
@@ -226,6 +214,24 @@ impl Snapshot {
             limit,
             done: self.done,
             total: if self.total == 0 { plan.total } else { self.total },
+        }
+    }
+}
+
+impl Snapshot {
+    /// The plan in a line.
+    pub(crate) fn row(&self, story: &Story, plan: &Approved, limit: u32) -> Row {
+        let about = self.about(plan, limit);
+        let is_open = |kind: &Kind| notes::sections(*kind, story, &about).iter().any(notes::Section::is_open);
+        Row {
+            plan_id: about.plan.to_owned(),
+            file: about.file.to_owned(),
+            status: self.standing.name().to_owned(),
+            done: about.done,
+            total: about.total,
+            iterations_used: about.used,
+            max_iterations: limit,
+            needs_action: Kind::ALL.iter().find(|kind| is_open(kind)).map(|kind| kind.name(about.plan)),
         }
     }
 }

@@ -112,7 +112,7 @@ fn login(family: Family, own: &std::collections::BTreeMap<String, String>) -> Lo
 }
 
 fn abilities(abilities: Abilities) -> Vec<&'static str> {
-    let Abilities { live, usage, cost, nudge, resume, sandbox } = abilities;
+    let Abilities { live, usage, cost, nudge, resume, sandbox, mcp } = abilities;
     let all = [
         (live, "live"),
         (usage, "usage"),
@@ -120,6 +120,7 @@ fn abilities(abilities: Abilities) -> Vec<&'static str> {
         (nudge, "nudge"),
         (resume, "resume"),
         (sandbox, "sandbox"),
+        (mcp, "mcp"),
     ];
     all.into_iter().filter_map(|(can, name)| can.then_some(name)).collect()
 }

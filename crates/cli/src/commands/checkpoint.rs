@@ -10,19 +10,20 @@ use wiggum_core::decide::Waiting;
 use wiggum_core::event::{Envelope, Request};
 use wiggum_core::state::Loop;
 use wiggum_engine::checkpoints::{self, Damage, Kept};
+use wiggum_engine::desk::post::Settled;
 use wiggum_engine::error::chain;
 use wiggum_engine::{Changes, Engine, Observer, Settings};
 use wiggum_store::LoopRecord;
 
 use crate::args::{CheckpointCommand, LoopArgs, RestoreArgs, WhichCheckpoint};
-use crate::commands::describe::{counted, one_line, short};
-use crate::commands::loops::Loops;
-use crate::commands::requests::{Settled, deliver, who};
+use crate::commands::loops::{self, Loops};
+use crate::commands::requests::who;
 use crate::commands::run::own_path;
 use crate::commands::{print_json, refuse_inside_agent};
 use crate::failure::Failure;
 use crate::narrate::duration;
 use crate::term::{self, Style};
+use wiggum_engine::words::{counted, one_line, short};
 
 pub(crate) fn checkpoint(command: &CheckpointCommand) -> Result<ExitCode, Failure> {
     match command {
@@ -106,35 +107,37 @@ fn name(sha256: &str) -> &str {
 }
 
 fn create(args: &LoopArgs) -> Result<ExitCode, Failure> {
-    let mut loops = Loops::require()?;
+    let mut loops = loops::require()?;
     let record = loops.select(args.which.as_deref())?;
     let before = loops.store.last_seq(record.id)?;
     if before == 0 {
         return Err(Failure::usage("nothing has happened in this loop yet").hint("`wiggum run` starts it"));
     }
-    let kept = if loops.engine(record.id)?.alive().is_some() {
+    let kept = if loops.lease(record.id)?.alive().is_some() {
         let settled = Settled { silence: "asked for", takes_time: false };
-        let (state, message) = deliver(&mut loops, &record, &Request::Checkpoint, &settled)?;
+        let reply = loops.deliver(&record, &Request::Checkpoint, &who(), settled)?;
         let mine = |kept: &Kept| kept.seq > before && kept.by == who();
         match checkpoints::list(&loops.store, record.id)?.into_iter().find(mine) {
             Some(kept) => kept,
             None if args.output.json => {
-                return print_json(&serde_json::json!({ "state": state, "message": message }));
+                return print_json(
+                    &serde_json::json!({ "state": reply.state.name(), "message": reply.message }),
+                );
             }
-            None => return Ok(term::print(&format!("{message}\n"))),
+            None => return Ok(term::print(&format!("{}\n", reply.message))),
         }
     } else {
         checkpoints::create(loops.store, record.id, &who())?
     };
     if args.output.json {
-        let loops = Loops::require()?;
+        let loops = loops::require()?;
         return print_json(&Row::of(&kept, checkpoints::read(&loops.store, &kept)));
     }
     Ok(term::print(&format!("checkpoint {} ({})\n", name(&kept.sha256), kept.id)))
 }
 
 fn list(args: &LoopArgs) -> Result<ExitCode, Failure> {
-    let loops = Loops::require()?;
+    let loops = loops::require()?;
     let record = loops.select(args.which.as_deref())?;
     let all = checkpoints::list(&loops.store, record.id)?;
     let rows: Vec<Row> =
@@ -158,7 +161,7 @@ struct Shown<'a> {
 }
 
 fn show(args: &WhichCheckpoint) -> Result<ExitCode, Failure> {
-    let loops = Loops::require()?;
+    let loops = loops::require()?;
     let record = loops.select(args.of.which.as_deref())?;
     let kept = select(&loops, &record, &args.id)?;
     let checkpoint = checkpoints::read(&loops.store, &kept).map_err(|damage| damaged(&kept, &damage))?;
@@ -249,7 +252,7 @@ struct Verified {
 }
 
 fn verify(args: &LoopArgs) -> Result<ExitCode, Failure> {
-    let loops = Loops::require()?;
+    let loops = loops::require()?;
     let record = loops.select(args.which.as_deref())?;
     let all = checkpoints::list(&loops.store, record.id)?;
     let result = checkpoints::verify(&loops.store, &all);
@@ -297,9 +300,9 @@ struct WentBack {
 
 fn restore(args: &RestoreArgs) -> Result<ExitCode, Failure> {
     refuse_inside_agent()?;
-    let loops = Loops::require()?;
+    let loops = loops::require()?;
     let record = loops.select(args.of.which.as_deref())?;
-    if loops.engine(record.id)?.alive().is_some() {
+    if loops.lease(record.id)?.alive().is_some() {
         return Err(Failure::usage(format!("loop {} runs", record.identity.name))
             .hint("stop it first: `wiggum stop`"));
     }

@@ -1,87 +1,21 @@
 //! `wiggum cost`: what a loop cost, by task, agent, model, day or loop; how that came about over time;
 //! and what the rest will cost.
 
-use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use jiff::tz::TimeZone;
-use serde::Serialize;
-use wiggum_core::event::Envelope;
-use wiggum_core::forecast::{self, Forecast, Interval};
-use wiggum_core::state::Loop;
-use wiggum_engine::status::{self, BudgetStatus};
+use wiggum_engine::desk::calls::Spent;
+use wiggum_engine::desk::cost::{self, IntervalShown, Report, Row};
 
-use crate::args::{By, CostArgs};
-use crate::commands::calls::{self, Call, Spent};
-use crate::commands::loops::Loops;
-use crate::commands::{no_loops, print_json};
+use crate::args::CostArgs;
+use crate::commands::{loops, no_loops, print_json};
 use crate::cost::{budget, dollars, lower_bound};
 use crate::failure::Failure;
 use crate::plot::Canvas;
 use crate::term::{self, Style, harmless};
 
-/// The JSON of `wiggum cost`; fields may be added, none changes its meaning.
-#[derive(Debug, Serialize)]
-struct Report {
-    #[serde(rename = "loop")]
-    name: String,
-    by: &'static str,
-    total: Spent,
-    /// Their sums are the total.
-    rows: Vec<Row>,
-    budgets: Vec<BudgetStatus>,
-    /// Null while no task was completed with figures.
-    forecast: Option<ForecastShown>,
-    /// The one made when a quarter of the tasks was done.
-    first_forecast: Option<ForecastShown>,
-    /// What was spent up to each call, in order of time.
-    over_time: Vec<Moment>,
-    /// How many tasks were left, whenever that changed.
-    burn_down: Vec<Left>,
-}
-
-#[derive(Debug, Serialize)]
-struct Row {
-    key: String,
-    #[serde(flatten)]
-    spent: Spent,
-}
-
-#[derive(Debug, Serialize)]
-struct ForecastShown {
-    /// Dollars still to come: `low` to `high` in four cases of five. Null where tokens have no price.
-    remaining_usd: Option<IntervalShown>,
-    total_usd: Option<IntervalShown>,
-    remaining_tokens: IntervalShown,
-    spent_usd: f64,
-    tasks_left: usize,
-    tasks_done: usize,
-    /// Completed tasks that it rests on.
-    samples: u32,
-}
-
-#[derive(Debug, Serialize)]
-struct IntervalShown {
-    low: f64,
-    expected: f64,
-    high: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct Moment {
-    at: jiff::Timestamp,
-    cost_usd: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct Left {
-    at: jiff::Timestamp,
-    tasks: usize,
-}
-
 pub(crate) fn cost(args: &CostArgs) -> Result<ExitCode, Failure> {
-    let Some(loops) = Loops::open()? else { return no_loops(args.of.output.json) };
-    let report = report(&loops, args)?;
+    let Some(loops) = loops::open()? else { return no_loops(args.of.output.json) };
+    let report = cost::report(&loops, args.of.which.as_deref(), args.by.into())?;
     if args.of.output.json {
         return print_json(&report);
     }
@@ -89,102 +23,6 @@ pub(crate) fn cost(args: &CostArgs) -> Result<ExitCode, Failure> {
         return Ok(term::print(&csv(&report)));
     }
     Ok(term::print(&text(&report, args.forecast, Canvas::here(), Style::for_stdout())))
-}
-
-fn report(loops: &Loops, args: &CostArgs) -> Result<Report, Failure> {
-    if args.by == By::Loop {
-        return of_all_loops(loops);
-    }
-    let record = loops.select(args.of.which.as_deref())?;
-    let journal = loops.store.read(record.id, 0)?;
-    let (calls, state, burn_down) = read(&journal);
-    let mut rows: BTreeMap<String, Spent> = BTreeMap::new();
-    for call in &calls {
-        *rows.entry(key(call, args.by)).or_default() += call;
-    }
-    let rows = rows.into_iter().map(|(key, spent)| Row { key, spent }).collect();
-    Ok(Report {
-        name: record.identity.name.clone(),
-        by: args.by.name(),
-        total: calls.iter().collect(),
-        rows,
-        budgets: status::budgets(&state),
-        forecast: forecast::forecast(&state).as_ref().map(shown_forecast),
-        first_forecast: state.history.first.as_ref().map(shown_forecast),
-        over_time: over_time(&calls),
-        burn_down,
-    })
-}
-
-/// The loops of this repository beside each other; what is foreseen of one says nothing of all.
-fn of_all_loops(loops: &Loops) -> Result<Report, Failure> {
-    let (mut rows, mut all) = (Vec::new(), Vec::new());
-    for record in loops.all()? {
-        let journal = loops.store.read(record.id, 0)?;
-        let (calls, ..) = read(&journal);
-        let key = format!("{} over {}", record.identity.name, record.identity.backlog);
-        rows.push(Row { key, spent: calls.iter().collect() });
-        all.extend(calls);
-    }
-    all.sort_by_key(|call| call.ended_at);
-    Ok(Report {
-        name: "all loops".to_owned(),
-        by: By::Loop.name(),
-        total: all.iter().collect(),
-        rows,
-        budgets: Vec::new(),
-        forecast: None,
-        first_forecast: None,
-        over_time: over_time(&all),
-        burn_down: Vec::new(),
-    })
-}
-
-fn read(journal: &[Envelope]) -> (Vec<Call>, Loop, Vec<Left>) {
-    let mut burn_down: Vec<Left> = Vec::new();
-    let (calls, state) = calls::read(journal, |envelope, state| {
-        let counts = state.tasks.counts();
-        let tasks = counts.total - counts.done - counts.skipped;
-        if burn_down.last().map_or(tasks > 0, |last| last.tasks != tasks) {
-            burn_down.push(Left { at: envelope.at, tasks });
-        }
-    });
-    (calls, state, burn_down)
-}
-
-fn key(call: &Call, by: By) -> String {
-    match by {
-        By::Task => call.task.clone(),
-        By::Agent if call.agent.is_empty() => "agent".to_owned(),
-        By::Agent => call.agent.clone(),
-        By::Model => call.model.clone().unwrap_or_else(|| "not told".to_owned()),
-        By::Day => call.ended_at.to_zoned(TimeZone::system()).date().to_string(),
-        By::Loop => String::new(),
-    }
-}
-
-fn over_time(calls: &[Call]) -> Vec<Moment> {
-    let mut cost_usd = 0.0;
-    calls
-        .iter()
-        .filter_map(|call| {
-            cost_usd += call.usage.filter(|_| call.priced)?.cost_usd;
-            Some(Moment { at: call.ended_at, cost_usd })
-        })
-        .collect()
-}
-
-fn shown_forecast(forecast: &Forecast) -> ForecastShown {
-    let shown = |Interval { low, expected, high }: Interval| IntervalShown { low, expected, high };
-    ForecastShown {
-        remaining_usd: forecast.cost.map(shown),
-        total_usd: forecast.total_cost().map(shown),
-        remaining_tokens: shown(forecast.tokens),
-        spent_usd: forecast.spent.cost_usd,
-        tasks_left: forecast.tasks_left,
-        tasks_done: forecast.tasks_done,
-        samples: forecast.samples,
-    }
 }
 
 const CSV_HEAD: &str = "calls,input_tokens,output_tokens,cache_read_tokens,cache_write_tokens,cost_usd,\

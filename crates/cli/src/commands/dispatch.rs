@@ -9,7 +9,6 @@ use wiggum_engine::error::chain;
 use wiggum_workspace::process::CommandLine;
 
 use crate::args::{DispatchCommand, DispatchSend, DispatchStart, OutputArgs};
-use crate::commands::describe::one_line;
 use crate::commands::session;
 use crate::commands::{print_json, resolvable, run, surroundings};
 use crate::config::{self, Flags};
@@ -21,6 +20,7 @@ use crate::failure::Failure;
 use crate::session::state::{self, Session};
 use crate::team;
 use crate::term::{self, Style};
+use wiggum_engine::words::one_line;
 
 pub(crate) fn dispatch(command: &DispatchCommand) -> Result<ExitCode, Failure> {
     match command {

@@ -144,7 +144,7 @@ fn examine() -> Result<Vec<Finding>, Failure> {
     }
     match Loops::of(workspace) {
         Ok(loops) => findings.extend(stored::examine(loops.as_ref(), git.as_ref())),
-        Err(failure) => findings.push(Finding::failure("store", failure)),
+        Err(failure) => findings.push(Finding::failure("store", failure.into())),
     }
     findings.extend(stored::backlog());
     Ok(findings)

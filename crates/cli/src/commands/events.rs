@@ -6,18 +6,18 @@ use wiggum_core::event::{Envelope, Event};
 use wiggum_core::ids::{LoopId, Seq};
 
 use crate::args::EventsArgs;
-use crate::commands::describe::describe;
-use crate::commands::loops::{Engine, Loops};
-use crate::commands::watch::{Happened, Watch};
+use crate::commands::loops::{self, Lease, Loops};
 use crate::failure::Failure;
 use crate::term::{self, Reader, Style};
+use wiggum_engine::desk::watch::{Happened, Watch};
+use wiggum_engine::words::describe;
 
 /// Bytes collected before they are written: fewer system calls for a long journal.
 const CHUNK: usize = 64 * 1024;
 
 pub(crate) fn events(args: &EventsArgs) -> Result<ExitCode, Failure> {
     let json = args.of.output.json;
-    let Some(loops) = Loops::open()? else {
+    let Some(loops) = loops::open()? else {
         // No lines of JSON are fine; a line of text among them would not be.
         return if json { Ok(ExitCode::SUCCESS) } else { super::no_loops(false) };
     };
@@ -34,9 +34,9 @@ pub(crate) fn events(args: &EventsArgs) -> Result<ExitCode, Failure> {
 fn follow(loops: &Loops, id: LoopId, printer: &mut Printer) -> Result<(), Failure> {
     let mut watch = Watch::new(&loops.dir, id);
     watch.tell_end_of_reader();
-    let engine = loops.engine(id)?;
+    let engine = loops.lease(id)?;
     if let Some(holder) = engine.alive() {
-        watch.tell_end_of(holder);
+        watch.tell_end_of(holder.pid);
     }
     // What ended before we came is history: the engine that lives now is followed.
     let mut reader = printer.print_new(loops, id)?;
@@ -45,10 +45,10 @@ fn follow(loops: &Loops, id: LoopId, printer: &mut Printer) -> Result<(), Failur
         if reader == Reader::Gone || printer.ended {
             return Ok(());
         }
-        match loops.engine(id)? {
-            Engine::Alive(_) => {}
+        match loops.lease(id)? {
+            Lease::Alive(_) => {}
             // Its last words may have come after we last looked.
-            Engine::Dead(_) | Engine::None => return printer.print_new(loops, id).map(drop),
+            Lease::Dead(_) | Lease::None => return printer.print_new(loops, id).map(drop),
         }
         match watch.wait(None) {
             Happened::Changed | Happened::Nothing => reader = printer.print_new(loops, id)?,

@@ -6,12 +6,12 @@ use wiggum_core::task::{FileStatus, Task};
 use wiggum_core::tasks::TaskState;
 
 use crate::args::{GraphArgs, GraphFormat};
-use crate::commands::backlog::OpenBacklog;
+use crate::commands::backlog;
 use crate::failure::Failure;
 use crate::term;
 
 pub(crate) fn graph(args: &GraphArgs) -> Result<ExitCode, Failure> {
-    let open = OpenBacklog::find(args.backlog.as_deref())?;
+    let mut open = backlog::find(args.backlog.as_deref())?;
     let state = open.any_state()?;
     let class = |task: &Task| {
         let known = state.as_ref().and_then(|state| state.task(&task.id));

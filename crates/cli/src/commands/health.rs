@@ -3,48 +3,18 @@
 use std::process::ExitCode;
 
 use jiff::Timestamp;
-use serde::Serialize;
-use wiggum_engine::status::{BreakerStatus, HealthStatus, Status};
-use wiggum_store::LoopRecord;
+pub(crate) use wiggum_engine::desk::health::{LoopHealth, all, of};
+use wiggum_engine::status::BreakerStatus;
+use wiggum_engine::words::one_line;
 
 use crate::args::OutputArgs;
-use crate::commands::describe::one_line;
-use crate::commands::loops::{Engine, Loops};
-use crate::commands::status::how_to_answer;
-use crate::commands::{no_loops, print_json};
+use crate::commands::{loops, no_loops, print_json};
 use crate::failure::Failure;
 use crate::narrate::elapsed;
 use crate::term::{self, Style};
 
-/// How one loop is.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct LoopHealth {
-    pub(crate) loop_id: String,
-    pub(crate) name: String,
-    pub(crate) repository: String,
-    pub(crate) backlog: String,
-    /// initializing, running, paused, handoff, completing, completed, failed or terminated.
-    pub(crate) state: String,
-    pub(crate) done: usize,
-    pub(crate) total: usize,
-    pub(crate) task: Option<String>,
-    /// The number of the engine's process, if there is one.
-    pub(crate) engine: Option<u32>,
-    /// A run is unfinished, and its engine is gone.
-    pub(crate) interrupted: bool,
-    /// That engine gave nothing back: it was killed, or its machine failed.
-    pub(crate) died: bool,
-    /// Of the agent at work.
-    pub(crate) health: Option<HealthStatus>,
-    pub(crate) breaker: BreakerStatus,
-    pub(crate) waiting: Option<String>,
-    /// How each open question is answered.
-    pub(crate) questions: Vec<String>,
-    pub(crate) termination_reason: Option<String>,
-}
-
 pub(crate) fn health(args: &OutputArgs) -> Result<ExitCode, Failure> {
-    let Some(loops) = Loops::open()? else { return no_loops(args.json) };
+    let Some(loops) = loops::open()? else { return no_loops(args.json) };
     let all = all(&loops)?;
     if args.json {
         return print_json(&all);
@@ -55,51 +25,6 @@ pub(crate) fn health(args: &OutputArgs) -> Result<ExitCode, Failure> {
     let (now, style) = (Timestamp::now(), Style::for_stdout());
     let blocks: Vec<String> = all.iter().map(|seen| block(seen, now, style)).collect();
     Ok(term::print(&blocks.join("\n")))
-}
-
-/// Every loop of a store, in the order they were made.
-pub(crate) fn all(loops: &Loops) -> Result<Vec<LoopHealth>, Failure> {
-    loops.all()?.iter().map(|record| of(loops, record)).collect()
-}
-
-pub(crate) fn of(loops: &Loops, record: &LoopRecord) -> Result<LoopHealth, Failure> {
-    // Who is alive comes first: a run that ends in between is then seen as ended, not as lost.
-    let (engine, dead) = match loops.engine(record.id)? {
-        Engine::Alive(holder) => (Some(holder.pid), false),
-        Engine::Dead(_) => (None, true),
-        Engine::None => (None, false),
-    };
-    let mut status = loops.status(record)?;
-    let written = last_beat(loops, record);
-    let health = status.health.take().filter(|_| engine.is_some());
-    let interrupted = engine.is_none() && status.termination_reason.is_none() && status.run > 0;
-    Ok(LoopHealth {
-        interrupted,
-        died: interrupted && dead,
-        loop_id: status.loop_id,
-        name: status.name,
-        repository: status.repository,
-        backlog: status.backlog,
-        state: status.state,
-        done: status.counts.done,
-        total: status.counts.total,
-        task: status.current.map(|current| current.task),
-        health: health.map(|health| HealthStatus {
-            last_beat: written.map_or(health.last_beat, |written| written.max(health.last_beat)),
-            ..health
-        }),
-        breaker: status.breaker,
-        waiting: status.waiting.filter(|_| engine.is_some()),
-        questions: status.questions.iter().map(how_to_answer).collect(),
-        termination_reason: status.termination_reason,
-        engine,
-    })
-}
-
-/// The engine tells the last sign of life in the status file only: it is not worth a transaction.
-fn last_beat(loops: &Loops, record: &LoopRecord) -> Option<Timestamp> {
-    let text = std::fs::read_to_string(loops.dir.loop_dir(record.id).join("status.json")).ok()?;
-    serde_json::from_str::<Status>(&text).ok()?.health.map(|health| health.last_beat)
 }
 
 fn block(seen: &LoopHealth, now: Timestamp, style: Style) -> String {

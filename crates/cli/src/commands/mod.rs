@@ -2,11 +2,9 @@
 
 mod agents;
 mod backlog;
-mod calls;
 mod checkpoint;
 mod cost;
 mod demo;
-pub(crate) mod describe;
 mod dispatch;
 mod doctor;
 mod events;
@@ -15,6 +13,7 @@ mod health;
 mod inbox;
 mod install;
 mod loops;
+mod mcp;
 mod monitor;
 mod reference;
 mod replay;
@@ -28,7 +27,7 @@ mod simulate;
 mod status;
 mod task;
 mod tokens;
-mod watch;
+mod vault;
 
 pub(crate) use run::resolvable;
 
@@ -79,6 +78,8 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Uninstall(args) => install::uninstall(&args),
         Command::Session(command) => session::session(&command),
         Command::Dispatch(command) => dispatch::dispatch(&command),
+        Command::Vault(command) => vault::vault(&command),
+        Command::Mcp(command) => mcp::mcp(&command),
         Command::Hook { event } => Ok(crate::session::hook::run(&event)),
         Command::Completions { shell } => Ok(reference::completions(shell)),
         Command::Man => reference::man(),
@@ -104,10 +105,15 @@ pub(crate) struct Surroundings {
 }
 
 pub(crate) fn surroundings() -> Result<Surroundings, Failure> {
+    Ok(surroundings_of(run::workspace()?))
+}
+
+/// As [`surroundings`], for a directory that was named.
+pub(crate) fn surroundings_of(workspace: PathBuf) -> Surroundings {
     let env = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
-    Ok(Surroundings { workspace: run::workspace()?, env })
+    Surroundings { workspace, env }
 }
 
 impl Surroundings {

@@ -14,11 +14,11 @@ use wiggum_engine::error::chain;
 use wiggum_store::recording::{self, Entry, Line};
 
 use crate::args::ReplayArgs;
-use crate::commands::describe::counted;
 use crate::failure::{FAILURE, Failure};
 use crate::narrate::{JsonLines, Narrator};
 use crate::record::told;
 use crate::term;
+use wiggum_engine::words::counted;
 
 /// The longest that somebody at a terminal has to look at nothing, unless they say how fast.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);

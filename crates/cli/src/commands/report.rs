@@ -8,13 +8,12 @@ use wiggum_engine::report::Report;
 use wiggum_workspace::paths::write_whole;
 
 use crate::args::ReportArgs;
-use crate::commands::loops::Loops;
-use crate::commands::print_json;
+use crate::commands::{loops, print_json};
 use crate::failure::Failure;
 use crate::term::{self, harmless};
 
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
-    let loops = Loops::require()?;
+    let loops = loops::require()?;
     let record = loops.select(args.of.which.as_deref())?;
     let report = Report::read(&loops.store, record.id, Timestamp::now())?;
     if args.of.output.json {

@@ -8,7 +8,6 @@ use serde::Serialize;
 use wiggum_engine::error::chain;
 
 use crate::args::{OutputArgs, SessionCommand, SessionStart, SessionWhich, TaskGuards};
-use crate::commands::describe::one_line;
 use crate::commands::{print_json, run};
 use crate::failure::Failure;
 use crate::narrate::elapsed;
@@ -17,6 +16,7 @@ use crate::session::prompt::configured_checks;
 use crate::session::slash;
 use crate::session::state::{self, Agent, Place, Session, SessionError, SessionId, Start};
 use crate::term::{self, Style};
+use wiggum_engine::words::one_line;
 
 pub(crate) fn session(command: &SessionCommand) -> Result<ExitCode, Failure> {
     match command {

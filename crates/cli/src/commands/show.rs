@@ -11,16 +11,16 @@ use wiggum_core::policy::Millis;
 use wiggum_core::state::Loop;
 use wiggum_core::task::Task;
 use wiggum_core::tasks::{AttemptMemory, TaskState};
+use wiggum_engine::desk::post::require_task;
 use wiggum_store::Store;
 use wiggum_workspace::git::{Git, Target};
 
 use crate::args::ShowArgs;
-use crate::commands::describe::{counted, one_line, short, verdict_words};
-use crate::commands::loops::Loops;
-use crate::commands::{print_json, requests};
+use crate::commands::{loops, print_json};
 use crate::failure::Failure;
 use crate::narrate::{answer_words, duration, flag_name};
 use crate::term::{self, Style, harmless};
+use wiggum_engine::words::{counted, one_line, short, verdict_words};
 
 /// Lines of a long text that are shown without `--full`.
 const SHOWN_LINES: usize = 20;
@@ -30,11 +30,11 @@ const SHOWN_DIFF_LINES: usize = 200;
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 pub(crate) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
-    let loops = Loops::require()?;
+    let loops = loops::require()?;
     let record = loops.select(args.of.which.as_deref())?;
     let mut history = History::of(TaskId::from(args.task.as_str()));
     loops.store.for_each(record.id, 0, |envelope| history.take(&envelope))?;
-    requests::require_task(&history.state, &args.task)?;
+    require_task(&history.state, &args.task)?;
     let texts = Texts { store: &loops.store, full: args.full || args.of.output.json };
     let diff = Git::discover(&loops.workspace).ok().flatten().and_then(|git| history.diff(&git));
     let Some(shown) = history.into_shown(&texts, diff, record.identity.name)? else {
@@ -292,12 +292,12 @@ impl History {
             | Event::TaskFailed { task, .. }
                 if *task == self.task =>
             {
-                let what = super::describe::describe(&envelope.event);
+                let what = wiggum_engine::words::describe(&envelope.event);
                 self.interventions.push(format!("{at:.0}  {what}"));
             }
             Event::HealthChanged { iteration, attempt, .. } => {
                 if self.attempt(*iteration, *attempt).is_some() {
-                    let what = super::describe::describe(&envelope.event);
+                    let what = wiggum_engine::words::describe(&envelope.event);
                     self.interventions.push(format!("{at:.0}  {what}"));
                 }
             }

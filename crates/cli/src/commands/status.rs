@@ -5,17 +5,18 @@ use std::process::ExitCode;
 
 use jiff::Timestamp;
 use serde::Serialize;
+use wiggum_engine::desk::inbox::how_to_answer;
 use wiggum_engine::status::{Counts, QuestionStatus, Status};
 
 use crate::args::OutputArgs;
-use crate::commands::describe::one_line;
-use crate::commands::loops::{self, Engine, Loops};
+use crate::commands::loops::{self, Lease, Loops};
 use crate::commands::{dispatch, no_loops, print_json, session};
 use crate::cost::{budget, lower_bound};
 use crate::failure::Failure;
 use crate::narrate::elapsed;
 use crate::session::state::Session;
 use crate::term::{self, Style};
+use wiggum_engine::words::one_line;
 
 /// Cells of the progress bar.
 const BAR: usize = 24;
@@ -77,9 +78,9 @@ pub(crate) fn all(loops: &Loops) -> Result<Vec<Seen>, Failure> {
     let mut all = Vec::new();
     for record in loops.all()? {
         // Who is alive comes first: a run that ends in between is then seen as ended, not as lost.
-        let engine = match loops.engine(record.id)? {
-            Engine::Alive(holder) => Some(LiveEngine { pid: holder.pid, host: holder.host }),
-            Engine::Dead(_) | Engine::None => None,
+        let engine = match loops.lease(record.id)? {
+            Lease::Alive(holder) => Some(LiveEngine { pid: holder.pid, host: holder.host }),
+            Lease::Dead(_) | Lease::None => None,
         };
         let status = loops.status(&record)?;
         let interrupted = engine.is_none() && status.termination_reason.is_none();
@@ -211,13 +212,4 @@ pub(crate) fn question_lines(question: &QuestionStatus, now: Timestamp, style: S
         ),
         format!("      {}", style.cyan(&how_to_answer(question))),
     ]
-}
-
-pub(crate) fn how_to_answer(question: &QuestionStatus) -> String {
-    let options = match question.options.len() {
-        0 => String::new(),
-        1 => "1|".to_owned(),
-        count => format!("1-{count}|"),
-    };
-    format!("wiggum answer {} {options}\"your own words\"|skip|retry|abort", question.id)
 }

@@ -67,6 +67,7 @@ pub(crate) struct Flags {
     pub(crate) fallback: Vec<String>,
     pub(crate) max_wait: Option<Millis>,
     pub(crate) continue_sessions: Option<bool>,
+    pub(crate) agent_mcp: Option<bool>,
     pub(crate) sandbox: Option<String>,
     pub(crate) scenario: Option<PathBuf>,
     pub(crate) max_iterations: Option<u32>,
@@ -94,6 +95,7 @@ pub(crate) struct Config {
     /// All rules of the run but two, which are not configuration: `people.present` is up to
     /// whoever knows the terminal, `selection` to the backlog.
     pub(crate) policy: Policy,
+    pub(crate) plans: wiggum_vault::Rules,
     /// The sections `[prices."MODEL"]` as they were written.
     prices: BTreeMap<String, prices::Written>,
     origins: BTreeMap<&'static str, Origin>,
@@ -111,6 +113,7 @@ pub(crate) struct AgentConfig {
     pub(crate) api: ApiConfig,
     pub(crate) args: Vec<String>,
     pub(crate) fallback: Vec<String>,
+    pub(crate) mcp: bool,
     pub(crate) pass_env: Vec<String>,
     pub(crate) sandbox: Choice,
     pub(crate) writable: Vec<String>,
@@ -304,6 +307,7 @@ impl Default for Config {
             agent: AgentConfig::default(),
             agents: BTreeMap::new(),
             policy: Policy::default(),
+            plans: wiggum_vault::Rules::default(),
             prices: BTreeMap::new(),
             origins: BTreeMap::new(),
         }
@@ -421,6 +425,7 @@ fn flag_values(flags: &Flags) -> Vec<(&'static str, Value)> {
         fallback,
         max_wait,
         continue_sessions,
+        agent_mcp,
         sandbox,
         scenario,
         max_iterations,
@@ -448,6 +453,7 @@ fn flag_values(flags: &Flags) -> Vec<(&'static str, Value)> {
         ("agent.fallback", (!fallback.is_empty()).then(|| Value::List(fallback.clone()))),
         ("agent.max_wait", max_wait.map(Value::Duration)),
         ("agent.continue", continue_sessions.map(Value::Switch)),
+        ("agent.mcp", agent_mcp.map(Value::Switch)),
         ("agent.sandbox", text(sandbox)),
         ("agent.scenario", path(scenario)),
         ("limits.iterations", max_iterations.map(Value::Count)),

@@ -242,7 +242,7 @@ wiggum.toml:19:10: `protect.paths`: "a[" is not a path pattern: unclosed charact
 wiggum.toml:19:16: `protect.paths`: the pattern "/etc/**" is not relative to the workspace
   hint: write "etc/**"
 wiggum.toml:20:2: unknown section `[colours]`
-  hint: the sections are agent, limits, budget, claims, health, breaker, retry, checks, protect, people, handoff
+  hint: the sections are agent, limits, budget, claims, health, breaker, retry, checks, protect, people, handoff, plans
 WIGGUM_HEADLESS: expected true or false, found the text "perhaps"
 STUCK_THRESHOLD: expected a whole number, 0 or more, found the text "many"
 WIGGUM_LIMITS_ITERATION: unknown variable
@@ -426,6 +426,7 @@ fn all_flags() {
         fallback: vec!["f".to_owned()],
         max_wait: Some(Millis::from_secs(3600)),
         continue_sessions: Some(true),
+        agent_mcp: Some(true),
         sandbox: Some("none".to_owned()),
         scenario: None,
         max_iterations: Some(0),
@@ -452,6 +453,7 @@ agent.base_url = \"http://u\" <- --base-url
 agent.fallback = [\"f\"] <- --fallback
 agent.max_wait = \"1h\" <- --max-wait
 agent.continue = true <- --continue
+agent.mcp = true <- --agent-mcp
 agent.sandbox = \"none\" <- --sandbox
 agent.timeout = \"1m\" <- --agent-timeout
 limits.iterations = none <- --max-iterations

@@ -102,6 +102,7 @@ pub(crate) const OWN_VARIABLES: &[&str] = &[
     "WIGGUM_PROMPT_FILE",
     "WIGGUM_BIN",
     "WIGGUM_NUDGES",
+    "WIGGUM_REPORTS",
     "WIGGUM_CRASH_AT",
     "WIGGUM_RECORD",
     "WIGGUM_DATA_DIR",

@@ -81,12 +81,14 @@ impl Calls {
             Meaning::Guide(_) | Meaning::Approve if kind != QuestionKind::Uncertain => {
                 self.0.remove(task);
             }
+            Meaning::Done => {
+                self.0.entry(task.clone()).and_modify(|fate| *fate = Fate::Happened);
+            }
             Meaning::Guide(_)
             | Meaning::Approve
             | Meaning::Skip
             | Meaning::SkipDependents
-            | Meaning::Abort
-            | Meaning::Done => {}
+            | Meaning::Abort => {}
         }
     }
 }

@@ -58,8 +58,16 @@ fn items(answer: &Answer<'_>) -> Vec<Value> {
             "content": [{"type": "output_text", "text": turn.text, "annotations": []}]}));
     }
     for (index, tool) in turn.tools.iter().enumerate() {
+        // Tools of MCP servers are in a namespace of their own.
+        let (namespace, name) = match tool.name.split_once('/') {
+            Some((namespace, name)) => (Some(namespace), name),
+            None => (None, tool.name.as_str()),
+        };
         let mut item = json!({
-            "call_id": answer.part_id("call_", index), "name": tool.name, "status": "completed"});
+            "call_id": answer.part_id("call_", index), "name": name, "status": "completed"});
+        if let Some(namespace) = namespace {
+            item["namespace"] = json!(namespace);
+        }
         match &tool.text {
             Some(text) => {
                 item["type"] = json!("custom_tool_call");

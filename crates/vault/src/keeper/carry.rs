@@ -53,16 +53,15 @@ impl Job {
         let (mut projection, state) = Projection::open(&self.vault, &self.plan, self.limit, store, id)?;
         projection.write()?;
         self.adjust(&mut settings, &state);
-        set_status(&self.vault, &self.plan, Standing::Executing.name(), None)?;
         let mut view = View { projection, sender: self.sender.clone(), problem: None };
         let mut engine = Engine::open(settings, &mut view)?;
         let remote = engine.remote();
         drop(self.sender.send(Signal::Opened { plan: self.plan.id().to_owned(), remote }));
         let outcome = engine.run()?;
-        let (standing, used) = (Standing::of(engine.state()), engine.state().iterations);
+        let standing = Standing::of(engine.state());
         drop(engine);
         if self.plan.path.exists() {
-            set_status(&self.vault, &self.plan, standing.name(), Some(used))?;
+            set_status(&self.vault, &self.plan, standing.name())?;
         }
         view.problem.map_or(Ok(outcome), Err)
     }
@@ -102,15 +101,8 @@ pub(super) fn edit(vault: &Vault, plan: &Approved, values: &[PlanValue<'_>]) -> 
     Ok(())
 }
 
-pub(super) fn set_status(
-    vault: &Vault,
-    plan: &Approved,
-    status: &str,
-    used: Option<u32>,
-) -> Result<(), VaultError> {
-    let used = used.map(PlanValue::IterationsUsed);
-    let values: Vec<PlanValue<'_>> = [PlanValue::Status(status)].into_iter().chain(used).collect();
-    edit(vault, plan, &values)
+pub(super) fn set_status(vault: &Vault, plan: &Approved, status: &str) -> Result<(), VaultError> {
+    edit(vault, plan, &[PlanValue::Status(status)])
 }
 
 /// Writes what happens into the vault.

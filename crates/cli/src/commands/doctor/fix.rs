@@ -16,10 +16,10 @@ use wiggum_workspace::paths::write_whole;
 use wiggum_workspace::process;
 
 use super::{Finding, git_lines};
-use crate::commands::backlog::OpenBacklog;
-use crate::commands::describe::counted;
-use crate::commands::loops::{Loops, workspace};
+use crate::commands::backlog;
+use crate::commands::loops::{self, Loops, workspace};
 use crate::failure::Failure;
+use wiggum_engine::words::counted;
 
 /// A safe repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ fn apply(remedy: Remedy) -> Result<String, Failure> {
         Remedy::WriteStatusFile(id) => write_status_file(id),
         Remedy::WriteStatuses => write_statuses(),
         Remedy::RemoveTemporary => {
-            OpenBacklog::locate(None)?.file.remove_temporary()?;
+            backlog::locate(None)?.file.remove_temporary()?;
             Ok("removed".to_owned())
         }
         Remedy::MakePrivate => {
@@ -98,8 +98,8 @@ fn apply(remedy: Remedy) -> Result<String, Failure> {
 
 /// The loops here, if nobody runs this one.
 fn idle(id: LoopId) -> Result<Loops, Failure> {
-    let loops = Loops::require()?;
-    match loops.engine(id)?.alive() {
+    let loops = loops::require()?;
+    match loops.lease(id)?.alive() {
         Some(holder) => Err(Failure::other(format!("process {} runs it by now", holder.pid))),
         None => Ok(loops),
     }
@@ -126,7 +126,7 @@ fn write_status_file(id: LoopId) -> Result<String, Failure> {
 }
 
 fn write_statuses() -> Result<String, Failure> {
-    let mut open = OpenBacklog::find(None)?;
+    let mut open = backlog::find(None)?;
     let Some(over) = open.loop_over()?.filter(|over| !over.alive) else {
         return Err(Failure::other("somebody runs it by now"));
     };

@@ -13,10 +13,10 @@ use wiggum_workspace::process;
 
 use super::fix::Remedy;
 use super::{Finding, git_lines};
-use crate::commands::backlog::OpenBacklog;
-use crate::commands::describe::counted;
-use crate::commands::loops::{Engine, Loops};
+use crate::commands::backlog;
+use crate::commands::loops::{Lease, Loops};
 use crate::failure::Failure;
+use wiggum_engine::words::counted;
 
 /// How many broken invariants are shown of one journal, and how many tasks that differ.
 const SHOWN: usize = 5;
@@ -85,12 +85,12 @@ fn journal(loops: &Loops, record: &LoopRecord, findings: &mut Vec<Finding>) -> R
 
 fn engine(loops: &Loops, record: &LoopRecord, findings: &mut Vec<Finding>) -> Result<(), Failure> {
     let (name, id) = (&record.identity.name, record.id);
-    match loops.engine(id)? {
-        Engine::Alive(holder) => {
+    match loops.lease(id)? {
+        Lease::Alive(holder) => {
             findings.push(Finding::ok("engine", format!("loop {name} is run by process {}", holder.pid)));
             return Ok(());
         }
-        Engine::Dead(holder) => findings.push(
+        Lease::Dead(holder) => findings.push(
             Finding::warning(
                 "engine",
                 format!("loop {name} was run by process {}, which is gone", holder.pid),
@@ -98,7 +98,7 @@ fn engine(loops: &Loops, record: &LoopRecord, findings: &mut Vec<Finding>) -> Re
             )
             .mended_by(Remedy::FreeLease(id)),
         ),
-        Engine::None => {}
+        Lease::None => {}
     }
     let left = process::marked("WIGGUM_LOOP_ID", &id.to_string());
     if !left.is_empty() {
@@ -150,7 +150,7 @@ fn references(git: &Git, records: &[LoopRecord]) -> Option<Finding> {
 }
 
 pub(super) fn backlog() -> Vec<Finding> {
-    let mut open = match OpenBacklog::locate(None) {
+    let mut open = match backlog::locate(None) {
         Ok(open) => open,
         Err(Failure { message, hint, .. }) => {
             return vec![Finding::new("backlog", super::Level::Warning, message, hint)];
@@ -170,13 +170,13 @@ pub(super) fn backlog() -> Vec<Finding> {
     match open.any_state() {
         Ok(Some(state)) => findings.extend(disagreement(&open.name, &state, backlog)),
         Ok(None) => {}
-        Err(failure) => findings.push(Finding::failure("backlog", failure)),
+        Err(failure) => findings.push(Finding::failure("backlog", failure.into())),
     }
     findings
 }
 
 /// What a crash in the middle of a write left beside the backlog.
-fn half_written(open: &OpenBacklog) -> Option<Finding> {
+fn half_written(open: &wiggum_engine::desk::backlog::OpenBacklog) -> Option<Finding> {
     let path = open.file.path();
     let start = format!(".{}.", path.file_name()?.to_string_lossy());
     let is_ours = |name: &str| name.starts_with(&start) && name.ends_with(".wiggum-tmp");

@@ -105,7 +105,7 @@ fn start_again(
     now: Timestamp,
 ) -> Result<Option<String>, Failure> {
     // Somebody may have been quicker since it was looked at.
-    if loops.engine(record.id)?.alive().is_some() {
+    if loops.lease(record.id)?.alive().is_some() {
         return Ok(None);
     }
     let ended = loops.status(record)?.iterations.last().map_or(0, |last| last.iteration);

@@ -17,14 +17,14 @@ use wiggum_engine::state_dir::StateDir;
 use wiggum_store::Registry;
 
 use crate::args::MonitorArgs;
-use crate::commands::describe::one_line;
 use crate::commands::health::{self, LoopHealth, health_word, state_words};
 use crate::commands::loops::{self, Loops};
-use crate::commands::watch::{Happened, Watch};
 use crate::commands::{print_json, surroundings};
 use crate::failure::Failure;
 use crate::narrate::elapsed;
 use crate::term::{self, Reader, Style};
+use wiggum_engine::desk::watch::{Happened, Watch};
+use wiggum_engine::words::one_line;
 
 /// How old the shown times may become.
 const REFRESH: Duration = Duration::from_secs(2);

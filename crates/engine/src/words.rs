@@ -1,15 +1,14 @@
-//! Events in one line each, for `wiggum events` and for saying what became of a request.
+//! What happened and what things are called, in the words that every surface uses: events in one line
+//! each, answers, flags, spans of time, money.
 
-use wiggum_core::event::{Event, Evidence, Report, Verdict};
+use jiff::Timestamp;
+use wiggum_core::event::{Answer, Event, Evidence, Flag, FlagKind, Report, Usage, Verdict};
 use wiggum_core::health::is_call;
+use wiggum_core::policy::Millis;
 use wiggum_core::state::verdict_name;
 
-use crate::cost::cost;
-use crate::narrate::{answer_words, duration, flag_name};
-use crate::term::harmless;
-
 /// What happened, in one line.
-pub(crate) fn describe(event: &Event) -> String {
+pub fn describe(event: &Event) -> String {
     one_line(&words(event))
 }
 
@@ -161,7 +160,8 @@ fn words(event: &Event) -> String {
     }
 }
 
-pub(crate) fn verdict_words(verdict: &Verdict) -> String {
+/// What was made of an attempt.
+pub fn verdict_words(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Accepted { verified: true } => "accepted".to_owned(),
         Verdict::Accepted { verified: false } => "accepted, unverified".to_owned(),
@@ -183,17 +183,17 @@ fn evidence_words(evidence: &Evidence) -> String {
     format!("check {mark}: {name}: `{command}`, {exit} after {}", duration(*took))
 }
 
-fn flagged(flags: &[wiggum_core::event::Flag]) -> String {
+fn flagged(flags: &[Flag]) -> String {
     flags.iter().map(|flag| format!(", {}: {}", flag_name(flag.kind), flag.what)).collect()
 }
 
 /// A commit's id as people quote it.
-pub(crate) fn short(commit: &str) -> &str {
+pub fn short(commit: &str) -> &str {
     commit.get(..9).unwrap_or(commit)
 }
 
 /// How many there are, in words that agree.
-pub(crate) fn counted(count: usize, noun: &str) -> String {
+pub fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
@@ -201,10 +201,121 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
 const LINE: usize = 200;
 
 /// Text of others as part of a line of ours.
-pub(crate) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let text = harmless(text).split_whitespace().collect::<Vec<_>>().join(" ");
     match text.char_indices().nth(LINE) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
+    }
+}
+
+/// An answer, in words.
+pub fn answer_words(answer: &Answer) -> String {
+    match answer {
+        Answer::Option { number } => format!("option {number}"),
+        Answer::Words { text } => harmless(text),
+        Answer::Skip => "skip".to_owned(),
+        Answer::Retry => "retry".to_owned(),
+        Answer::Abort => "abort".to_owned(),
+        Answer::Done => "done".to_owned(),
+    }
+}
+
+/// What a flag is called.
+pub fn flag_name(kind: FlagKind) -> &'static str {
+    match kind {
+        FlagKind::ProtectedPath => "protected path",
+        FlagKind::CheckTouched => "changed what a check runs",
+        FlagKind::WeakenedTests => "weakened tests",
+        FlagKind::BacklogTouched => "touched the backlog",
+        FlagKind::BranchSwitched => "switched branches",
+        FlagKind::HooksTouched => "touched git's files",
+        FlagKind::StateTouched => "touched wiggum's state",
+        FlagKind::AgentCommitted => "committed by itself",
+        FlagKind::CheckLeftovers => "left by a check",
+    }
+}
+
+/// A span of time as people say it.
+pub fn duration(span: Millis) -> String {
+    let seconds = span.0 / 1000;
+    match seconds {
+        0 if span.0 < 1000 => format!("{} ms", span.0),
+        0..60 => format!("{:.1} s", span.0 as f64 / 1000.0),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// The time between two moments.
+pub fn elapsed(from: Timestamp, to: Timestamp) -> String {
+    duration(Millis(u64::try_from(to.as_millisecond() - from.as_millisecond()).unwrap_or(0)))
+}
+
+/// What a usage cost. Tokens whose cost nobody told are not free.
+pub fn cost(usage: &Usage) -> String {
+    if usage.is_unpriced() { "unpriced".to_owned() } else { dollars(usage.cost_usd) }
+}
+
+/// Cents, or more of the figure where cents would hide it.
+pub fn dollars(amount: f64) -> String {
+    let in_cents = (amount * 100.0 - (amount * 100.0).round()).abs() < 1e-4;
+    if in_cents || amount.abs() >= 1.0 { format!("${amount:.2}") } else { format!("${amount:.4}") }
+}
+
+/// Text of others made harmless: an agent must not drive the terminal.
+pub fn harmless(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\x1b' => skip_escape(&mut chars),
+            '\n' | '\t' => clean.push(c),
+            // A bare carriage return overwrites what was shown; progress bars become lines.
+            '\r' if chars.peek() == Some(&'\n') => {}
+            '\r' => clean.push('\n'),
+            c if c.is_control() || is_bidi(c) => {}
+            c => clean.push(c),
+        }
+    }
+    clean
+}
+
+fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    match chars.next() {
+        // CSI: up to its final byte.
+        Some('[') => while chars.next().is_some_and(|c| !('\x40'..='\x7e').contains(&c)) {},
+        // OSC and the other strings: up to BEL or ESC \.
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            while let Some(c) = chars.next() {
+                if c == '\x07' || (c == '\x1b' && chars.next_if_eq(&'\\').is_some()) {
+                    break;
+                }
+            }
+        }
+        Some(_) | None => {}
+    }
+}
+
+/// Characters that reorder what is shown.
+fn is_bidi(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_agents_print_cannot_drive_the_terminal() {
+        let check = |text: &str, expected: &str| assert_eq!(harmless(text), expected, "{text:?}");
+        check("plain\n\ttext é ✅", "plain\n\ttext é ✅");
+        check("\x1b[31mred\x1b[0m", "red");
+        check("\x1b]0;title\x07after", "after");
+        check("\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\", "link");
+        check("10%\r20%\r\ndone", "10%\n20%\ndone");
+        check("abc\u{202e}cba\u{0007}", "abccba");
+        check("\x1b", "");
+        check("\x1b[", "");
     }
 }

@@ -13,8 +13,8 @@ use std::time::Duration;
 use notify::{Config, EventKind, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
 use rustix::event::{PollFd, PollFlags, poll};
 use wiggum_core::ids::LoopId;
-use wiggum_engine::state_dir::StateDir;
-use wiggum_store::Holder;
+
+use crate::state_dir::StateDir;
 
 /// Where the platform has no events, or no more of them to give.
 const FALLBACK_INTERVAL: Duration = Duration::from_millis(50);
@@ -22,15 +22,17 @@ const FALLBACK_INTERVAL: Duration = Duration::from_millis(50);
 /// How often the end of an engine is looked for where the system cannot tell us.
 const WITHOUT_PIDFD: Duration = Duration::from_secs(1);
 
-pub(crate) struct Watch {
+/// A watch over loops.
+pub struct Watch {
     sender: SyncSender<Happened>,
     receiver: Receiver<Happened>,
     _watcher: Option<Box<dyn Send>>,
     longest: Option<Duration>,
 }
 
+/// Why a wait ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Happened {
+pub enum Happened {
     /// Something may have changed: look.
     Changed,
     /// Nobody reads our output any more.
@@ -41,31 +43,41 @@ pub(crate) enum Happened {
 
 impl Watch {
     /// Watches a loop from now on.
-    pub(crate) fn new(dir: &StateDir, id: LoopId) -> Self {
+    pub fn new(dir: &StateDir, id: LoopId) -> Self {
         Self::over(&[dir.path().to_owned(), dir.loop_dir(id)])
     }
 
-    /// Watches directories, the first of which must exist.
-    pub(crate) fn over(places: &[PathBuf]) -> Self {
+    /// Watches directories of loops, the first of which must exist.
+    pub fn over(places: &[PathBuf]) -> Self {
+        Self::on(places, is_news)
+    }
+
+    /// Watches a directory in which everything is news.
+    pub fn over_any(place: &Path) -> Self {
+        Self::on(&[place.to_owned()], |_| true)
+    }
+
+    fn on(places: &[PathBuf], is_news: fn(&Path) -> bool) -> Self {
         // Both kinds of news must fit; more changes than one say nothing new.
         let (sender, receiver) = sync_channel(2);
         let tell = sender.clone();
         let changed = move || drop(tell.try_send(Happened::Changed));
-        let watcher = by_events(places, changed.clone()).or_else(|| by_looking(places, changed));
+        let watcher =
+            by_events(places, is_news, changed.clone()).or_else(|| by_looking(places, is_news, changed));
         let longest = watcher.is_none().then_some(FALLBACK_INTERVAL);
         Self { sender, receiver, _watcher: watcher, longest }
     }
 
     /// Also tells when this process ends; the caller finds out whether it did.
-    pub(crate) fn tell_end_of(&mut self, holder: &Holder) {
+    pub fn tell_end_of(&mut self, pid: u32) {
         let tell = self.sender.clone();
-        if !on_exit(holder.pid, move || drop(tell.send(Happened::Changed))) {
+        if !on_exit(pid, move || drop(tell.send(Happened::Changed))) {
             self.longest = Some(self.longest.map_or(WITHOUT_PIDFD, |longest| longest.min(WITHOUT_PIDFD)));
         }
     }
 
     /// Also tells when whoever reads our standard output went away.
-    pub(crate) fn tell_end_of_reader(&self) {
+    pub fn tell_end_of_reader(&self) {
         let tell = self.sender.clone();
         std::thread::spawn(move || {
             if wait_for(std::io::stdout().as_fd(), PollFlags::empty()) {
@@ -74,7 +86,8 @@ impl Watch {
         });
     }
 
-    pub(crate) fn wait(&self, limit: Option<Duration>) -> Happened {
+    /// Waits for the next of these, at most so long.
+    pub fn wait(&self, limit: Option<Duration>) -> Happened {
         let limits = limit.into_iter().chain(self.longest);
         match limits.min() {
             None => self.receiver.recv().unwrap_or(Happened::Changed),
@@ -89,15 +102,23 @@ impl Watch {
 
 type Watcherish = Option<Box<dyn Send>>;
 
-fn by_events(places: &[PathBuf], changed: impl Fn() + Send + 'static) -> Watcherish {
-    let mut watcher: RecommendedWatcher = notify::recommended_watcher(handler(changed)).ok()?;
+fn by_events(
+    places: &[PathBuf],
+    is_news: fn(&Path) -> bool,
+    changed: impl Fn() + Send + 'static,
+) -> Watcherish {
+    let mut watcher: RecommendedWatcher = notify::recommended_watcher(handler(is_news, changed)).ok()?;
     watch_all(&mut watcher, places)?;
     Some(Box::new(watcher))
 }
 
-fn by_looking(places: &[PathBuf], changed: impl Fn() + Send + 'static) -> Watcherish {
+fn by_looking(
+    places: &[PathBuf],
+    is_news: fn(&Path) -> bool,
+    changed: impl Fn() + Send + 'static,
+) -> Watcherish {
     let config = Config::default().with_poll_interval(FALLBACK_INTERVAL);
-    let mut watcher = PollWatcher::new(handler(changed), config).ok()?;
+    let mut watcher = PollWatcher::new(handler(is_news, changed), config).ok()?;
     watch_all(&mut watcher, places)?;
     Some(Box::new(watcher))
 }
@@ -111,7 +132,10 @@ fn watch_all(watcher: &mut dyn Watcher, places: &[PathBuf]) -> Option<()> {
 }
 
 /// Our own reading opens the files, so openings are no news.
-fn handler(changed: impl Fn() + Send + 'static) -> impl Fn(notify::Result<notify::Event>) + Send + 'static {
+fn handler(
+    is_news: fn(&Path) -> bool,
+    changed: impl Fn() + Send + 'static,
+) -> impl Fn(notify::Result<notify::Event>) + Send + 'static {
     move |event| match event {
         Ok(event) if matches!(event.kind, EventKind::Access(_)) => {}
         Ok(event) if !event.paths.iter().any(|path| is_news(path)) => {}

@@ -1,5 +1,5 @@
-//! Every start of an agent in a journal, with what it used: what `wiggum tokens` and `wiggum cost` add
-//! up.
+//! Every start of an agent in a journal, with what it used: what the reports of
+//! tokens and of cost add up.
 
 use std::ops::AddAssign;
 
@@ -10,26 +10,26 @@ use wiggum_core::state::Loop;
 
 /// One start of an agent.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Call {
-    pub(crate) task: String,
-    pub(crate) attempt: u32,
-    pub(crate) iteration: u32,
-    pub(crate) agent: String,
+pub struct Call {
+    pub task: String,
+    pub attempt: u32,
+    pub iteration: u32,
+    pub agent: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) model: Option<String>,
+    pub model: Option<String>,
     /// Missing where the agent gave no figures.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) usage: Option<Usage>,
+    pub usage: Option<Usage>,
     /// Is it known what that cost?
-    pub(crate) priced: bool,
-    pub(crate) tool_calls: u32,
+    pub priced: bool,
+    pub tool_calls: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) context: Option<ContextFill>,
-    pub(crate) ended_at: Timestamp,
+    pub context: Option<ContextFill>,
+    pub ended_at: Timestamp,
 }
 
 /// The calls of a journal, and the loop after it. Whoever wants to see the way there may watch.
-pub(crate) fn read(journal: &[Envelope], mut watch: impl FnMut(&Envelope, &Loop)) -> (Vec<Call>, Loop) {
+pub fn read(journal: &[Envelope], mut watch: impl FnMut(&Envelope, &Loop)) -> (Vec<Call>, Loop) {
     let mut state = Loop::default();
     let mut calls = Vec::new();
     for envelope in journal {
@@ -68,18 +68,18 @@ fn call(state: &Loop, usage: Option<Usage>, facts: &AgentFacts, ended_at: Timest
 
 /// What several calls used together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub(crate) struct Spent {
-    pub(crate) calls: usize,
-    pub(crate) input_tokens: u64,
-    pub(crate) output_tokens: u64,
-    pub(crate) cache_read_tokens: u64,
-    pub(crate) cache_write_tokens: u64,
+pub struct Spent {
+    pub calls: usize,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub cache_read_tokens: u64,
+    pub cache_write_tokens: u64,
     /// Null where nothing but tokens without a price was used.
-    pub(crate) cost_usd: Option<f64>,
+    pub cost_usd: Option<f64>,
     /// Tokens whose cost nobody told, so that the cost is a lower bound.
-    pub(crate) unpriced_tokens: u64,
+    pub unpriced_tokens: u64,
     /// Calls that gave no figures at all.
-    pub(crate) without_figures: usize,
+    pub without_figures: usize,
 }
 
 impl AddAssign<&Call> for Spent {

@@ -1,0 +1,289 @@
+//! `wiggum mcp serve`: for whom, over which transport, and with which tokens.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use jiff::Timestamp;
+use serde_json::json;
+use wiggum_engine::desk::backlog::OpenBacklog;
+use wiggum_engine::reports;
+use wiggum_engine::state_dir::StateDir;
+use wiggum_mcp::http::{self, Access};
+use wiggum_mcp::{Assignment, Audience, Launched, Office, Program, Refusal, RunOptions, serve_stdio};
+use wiggum_workspace::process::{self, CommandLine};
+
+use crate::args::{ServeArgs, Whom};
+use crate::commands::requests::who;
+use crate::commands::{backlog, loops, run, surroundings};
+use crate::config::{self, Flags};
+use crate::failure::Failure;
+use crate::term;
+
+/// Bytes of a token that we make: nobody guesses that many.
+const TOKEN_BYTES: usize = 32;
+/// A token that people chose must not be shorter than this.
+const MIN_TOKEN: usize = 16;
+const MAX_TOKEN: usize = 4096;
+
+pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
+    let workspace = loops::workspace()?;
+    let audience = audience(args.whom)?;
+    let by = format!("{} (MCP)", who());
+    let program = Box::new(Here { workspace: workspace.clone() });
+    let office = Office { workspace, which: args.which.clone(), audience, by, program };
+    let served = match &args.http {
+        None => serve_stdio(office),
+        Some(_) if matches!(office.audience, Audience::Agent(_)) => {
+            return Err(Failure::usage("an agent's server has one client, over standard input and output")
+                .hint("leave --http out"));
+        }
+        Some(address) => {
+            let access = access(args, address)?;
+            let told = access.clone();
+            http::serve(office, access, |address| {
+                let _printed = term::print(&snippet(&told, address));
+            })
+        }
+    };
+    served.map_err(|error| Failure::other(format!("the MCP server ended: {error}")))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whom it serves. The environment of a loop outweighs what is asked for: an agent must not become a person
+/// by a flag.
+fn audience(asked: Option<Whom>) -> Result<Audience, Failure> {
+    let inside = std::env::var_os("WIGGUM_LOOP_ID").is_some();
+    match (asked, inside) {
+        (Some(Whom::Client), true) => Err(Failure::usage("inside of a loop this server is for its agent")
+            .hint("start it outside, or without --for client")),
+        (Some(Whom::Client) | None, false) => Ok(Audience::Client),
+        (Some(Whom::Agent), _) | (None, true) => Ok(Audience::Agent(assignment()?)),
+    }
+}
+
+fn assignment() -> Result<Assignment, Failure> {
+    let variable = |name: &str| {
+        std::env::var(name).map_err(|_| {
+            Failure::usage(format!("{name} is not set: an agent's server is started by a loop"))
+                .hint("`[agent] mcp = true` in wiggum.toml hands it to the loop's agent")
+        })
+    };
+    let number = |name: &str| {
+        let text = variable(name)?;
+        text.parse().map_err(|_| Failure::usage(format!("{name} is no number: {text}")))
+    };
+    Ok(Assignment {
+        loop_id: variable("WIGGUM_LOOP_ID")?,
+        task: variable("WIGGUM_TASK_ID")?,
+        iteration: number("WIGGUM_ITERATION")?,
+        attempt: number("WIGGUM_ATTEMPT")?,
+        reports: variable(reports::VARIABLE)?.into(),
+    })
+}
+
+fn access(args: &ServeArgs, address: &str) -> Result<Access, Failure> {
+    let address = listen_at(address)?;
+    if !address.ip().is_loopback() && !args.listen_anywhere {
+        return Err(Failure::usage(format!("{address} can be reached by other machines")).hint(
+            "serve at 127.0.0.1, or say --listen-anywhere: whoever reaches it and has the token can then start \
+             agents here, and nothing is encrypted",
+        ));
+    }
+    let token = match &args.token_file {
+        Some(file) => token_in(file)?,
+        None => new_token()?,
+    };
+    let read_only_token = args.read_only_token_file.as_deref().map(token_in).transpose()?;
+    if read_only_token.as_ref() == Some(&token) {
+        return Err(Failure::usage("both tokens are the same").hint("use two files with a token each"));
+    }
+    let mut hosts = args.hosts.clone();
+    if !address.ip().is_unspecified() {
+        hosts.push(address.ip().to_string());
+    }
+    Ok(Access { address, token, read_only_token, hosts })
+}
+
+/// A port alone is one of this machine.
+fn listen_at(text: &str) -> Result<SocketAddr, Failure> {
+    let here = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let port = text.parse().map(|port| SocketAddr::new(here, port)).ok();
+    port.or_else(|| text.replacen("localhost", "127.0.0.1", 1).parse().ok()).ok_or_else(|| {
+        Failure::usage(format!("`{text}` is no address to serve at"))
+            .hint("give a port, or an address and a port: 8765 or 127.0.0.1:8765")
+    })
+}
+
+/// The token in a file; where there is none yet, a new one is put there for its owner alone.
+fn token_in(file: &Path) -> Result<String, Failure> {
+    let failed = |doing: &str, error: std::io::Error| {
+        Failure::usage(format!("cannot {doing} the token in {}: {error}", file.display()))
+    };
+    let mut text = String::new();
+    match File::open(file) {
+        Ok(open) => {
+            open.take(MAX_TOKEN as u64).read_to_string(&mut text).map_err(|error| failed("read", error))?;
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            text = new_token()?;
+            let mut open = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+            let written = open.as_mut().map(|open| writeln!(open, "{text}"));
+            written
+                .map_err(|error| failed("write", std::io::Error::from(error.kind())))?
+                .map_err(|error| failed("write", error))?;
+        }
+        Err(error) => return Err(failed("read", error)),
+    }
+    let token = text.trim();
+    let fits = token.len() >= MIN_TOKEN && token.bytes().all(|byte| byte.is_ascii_graphic());
+    if !fits {
+        return Err(Failure::usage(format!("the token in {} does not do", file.display())).hint(format!(
+            "it needs {MIN_TOKEN} or more letters, digits and signs in one line; without the file we make one"
+        )));
+    }
+    Ok(token.to_owned())
+}
+
+fn new_token() -> Result<String, Failure> {
+    let mut bytes = [0_u8; TOKEN_BYTES];
+    let read = File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut bytes));
+    read.map_err(|error| Failure::other(format!("no random numbers for a token: {error}")))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// What clients need, ready to be put into their configuration.
+fn snippet(access: &Access, address: SocketAddr) -> String {
+    let url = format!("http://{address}{}", http::PATH);
+    let config = |token: &str| {
+        let headers = json!({ "Authorization": format!("Bearer {token}") });
+        let server = json!({ "type": "http", "url": url, "headers": headers });
+        serde_json::to_string_pretty(&json!({ "mcpServers": { "wiggum": server } })).unwrap_or_default()
+    };
+    let mut text = format!("serving at {url}; for a client's configuration:\n{}\n", config(&access.token));
+    if let Some(token) = &access.read_only_token {
+        text.push_str(&format!("for a client that may only look:\n{}\n", config(token)));
+    }
+    text
+}
+
+/// This program, in the repository it was started in.
+struct Here {
+    workspace: PathBuf,
+}
+
+impl Program for Here {
+    fn backlog(&self, named: Option<&str>) -> Result<OpenBacklog, Refusal> {
+        let named = named.map(|named| self.inside(named)).transpose()?;
+        backlog::locate(named.as_deref()).map_err(refusal)
+    }
+
+    fn run(&self, options: &RunOptions) -> Result<Launched, Refusal> {
+        let found = self.backlog(options.backlog.as_deref())?;
+        let name = match &options.name {
+            Some(name) => name.clone(),
+            None => self.usual_name().map_err(refusal)?,
+        };
+        let at = Timestamp::now();
+        let dir = StateDir::of(&self.workspace);
+        let log = dir.path().join(format!("started-{}.log", plain(&name)));
+        let cannot = |error: std::io::Error| Refusal::new(format!("cannot start the loop: {error}"));
+        let file = fs::create_dir_all(dir.path())
+            .and_then(|()| OpenOptions::new().create(true).append(true).open(&log))
+            .map_err(cannot)?;
+        let program = run::own_path().map_err(refusal)?;
+        let command = CommandLine::new(program, arguments(options, found.file.path(), &name));
+        let pid = process::detach(&command, &self.workspace, &[], file).map_err(cannot)?;
+        Ok(Launched { pid, backlog: found.name, name, log, at })
+    }
+
+    fn is_running(&self, pid: u32) -> bool {
+        let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+        pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
+    }
+}
+
+impl Here {
+    /// A file of the repository, and no way out of it.
+    fn inside(&self, named: &str) -> Result<PathBuf, Refusal> {
+        let outside = || {
+            Refusal::new(format!("there is no backlog `{named}` in this repository"))
+                .hint("name a file by its path inside the repository")
+        };
+        let path = self.workspace.join(named).canonicalize().map_err(|_| outside())?;
+        let root = self.workspace.canonicalize().map_err(|_| outside())?;
+        if path.starts_with(root) && path.is_file() { Ok(path) } else { Err(outside()) }
+    }
+
+    fn usual_name(&self) -> Result<String, Failure> {
+        let flags = Flags::default();
+        Ok(config::resolve(&surroundings()?.sources(&flags))?.name)
+    }
+}
+
+/// As one call of `wiggum run`; whatever a client says stays one value of one option.
+fn arguments(options: &RunOptions, backlog: &Path, name: &str) -> Vec<String> {
+    let RunOptions { agent, model, max_iterations, max_cost, .. } = options;
+    let mut arguments = vec!["run".to_owned(), "--headless".to_owned(), format!("--name={name}")];
+    arguments.extend(agent.as_ref().map(|agent| format!("--agent={agent}")));
+    arguments.extend(model.as_ref().map(|model| format!("--model={model}")));
+    arguments.extend(max_iterations.map(|limit| format!("--max-iterations={limit}")));
+    arguments.extend(max_cost.map(|limit| format!("--max-cost={limit}")));
+    arguments.extend(["--".to_owned(), backlog.display().to_string()]);
+    arguments
+}
+
+/// A name as part of a file's.
+fn plain(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(40).collect()
+}
+
+fn refusal(failure: Failure) -> Refusal {
+    Refusal { message: failure.message, hint: failure.hint }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_one_of_this_machine() {
+        for (text, expected) in [
+            ("8765", Some("127.0.0.1:8765")),
+            ("localhost:1", Some("127.0.0.1:1")),
+            ("0.0.0.0:80", Some("0.0.0.0:80")),
+            ("[::1]:9", Some("[::1]:9")),
+            ("everywhere", None),
+            ("99999", None),
+        ] {
+            assert_eq!(listen_at(text).ok().map(|at| at.to_string()).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_client_says_is_one_value_each() {
+        let options = RunOptions { agent: Some("--verify=evil".to_owned()), ..RunOptions::default() };
+        let arguments = arguments(&options, Path::new("-x"), "--scenario");
+        assert_eq!(
+            arguments,
+            ["run", "--headless", "--name=--scenario", "--agent=--verify=evil", "--", "-x"]
+        );
+    }
+
+    #[test]
+    fn a_token_is_made_once_and_only_its_owner_reads_it() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("token");
+        let made = token_in(&file).unwrap();
+        assert_eq!(token_in(&file).unwrap(), made);
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        for bad in ["short", "with a space in the middle of it", ""] {
+            fs::write(&file, bad).unwrap();
+            assert!(token_in(&file).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The questions that wait for a person, and their answers. The first answer wins; whoever comes later is
+//! told who it was.
+
+use serde::Serialize;
+use wiggum_core::event::{Answer, Event, Request};
+use wiggum_core::ids::QuestionId;
+use wiggum_store::{LoopRecord, Pending};
+
+use crate::desk::post::{Reply, Settled};
+use crate::desk::{DeskError, Loops};
+use crate::status::QuestionStatus;
+use crate::words::answer_words;
+
+/// A question as it lies in the inbox.
+#[derive(Clone, Debug, Serialize)]
+pub struct Letter {
+    pub loop_id: String,
+    pub loop_name: String,
+    #[serde(flatten)]
+    pub question: QuestionStatus,
+    /// The command that answers it.
+    pub answer_with: String,
+    /// An answer that waits for the loop's next run.
+    pub answered: Option<Answer>,
+}
+
+/// An answer on its way.
+#[derive(Clone, Debug)]
+pub struct Given {
+    pub record: LoopRecord,
+    pub request: Request,
+    pub reply: Reply,
+}
+
+impl Loops {
+    /// What waits for a person, in one loop or in all.
+    pub fn inbox(&self, which: Option<&str>) -> Result<Vec<Letter>, DeskError> {
+        let mut letters = Vec::new();
+        for record in self.meant(which)? {
+            for question in self.status(&record)?.questions {
+                letters.push(Letter {
+                    loop_id: record.id.to_string(),
+                    loop_name: record.identity.name.clone(),
+                    answer_with: how_to_answer(&question),
+                    answered: self.waiting_answer(&record, &question.id)?.map(|(answer, _)| answer),
+                    question,
+                });
+            }
+        }
+        Ok(letters)
+    }
+
+    /// Answers a question in somebody's name: with the number of an option, in own words, or with skip,
+    /// retry or abort.
+    pub fn answer(
+        &mut self,
+        which: Option<&str>,
+        question: &str,
+        text: &str,
+        by: &str,
+    ) -> Result<Given, DeskError> {
+        let id = question
+            .parse::<QuestionId>()
+            .map_err(|_| DeskError::NoQuestionId { text: question.to_owned() })?;
+        let (record, options) = self.find_question(id, which)?;
+        let answer = understand(text, id, options)?;
+        if let Some((given, by)) = self.waiting_answer(&record, &id.to_string())? {
+            return Err(DeskError::AnswerWaits { id, by, answer: answer_words(&given) });
+        }
+        let request = Request::Answer { question: id, answer };
+        let settled = Settled { silence: "answered", takes_time: false };
+        match self.deliver(&record, &request, by, settled) {
+            Ok(reply) => Ok(Given { record, request, reply }),
+            // Somebody may have been quicker by a moment.
+            Err(DeskError::Refused { why }) => {
+                Err(self.answered(&record, id)?.unwrap_or(DeskError::Refused { why }))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The answer that a question has got and nobody has taken up yet, and whose it is.
+    fn waiting_answer(
+        &self,
+        record: &LoopRecord,
+        question: &str,
+    ) -> Result<Option<(Answer, String)>, DeskError> {
+        let given = |pending: Pending| match pending.request {
+            Request::Answer { question: id, answer } if id.to_string() == question => {
+                Some((answer, pending.by))
+            }
+            _ => None,
+        };
+        Ok(self.store.pending(record.id)?.into_iter().find_map(given))
+    }
+
+    /// The loop in which a question is open, and how many options it has.
+    fn find_question(&self, id: QuestionId, which: Option<&str>) -> Result<(LoopRecord, usize), DeskError> {
+        let records = self.meant(which)?;
+        let (mut found, mut open) = (Vec::new(), Vec::new());
+        for record in &records {
+            for question in self.status(record)?.questions {
+                if question.id == id.to_string() {
+                    found.push((record.clone(), question.options.len()));
+                }
+                open.push(question.id);
+            }
+        }
+        match found.len() {
+            1 => Ok(found.remove(0)),
+            0 => Err(self.answered_in_one(&records, id)?.unwrap_or(DeskError::NotOpen { id, open })),
+            _ => {
+                let names: Vec<&str> =
+                    found.iter().map(|(record, _)| record.identity.name.as_str()).collect();
+                Err(DeskError::SeveralAsk { id, names: names.join(", ") })
+            }
+        }
+    }
+
+    /// Every loop counts its own questions, so who answered one can be told only where one loop is meant.
+    fn answered_in_one(
+        &self,
+        records: &[LoopRecord],
+        id: QuestionId,
+    ) -> Result<Option<DeskError>, DeskError> {
+        match records {
+            [one] => self.answered(one, id),
+            [] | [..] => Ok(None),
+        }
+    }
+
+    fn answered(&self, record: &LoopRecord, question: QuestionId) -> Result<Option<DeskError>, DeskError> {
+        let mut found = None;
+        self.store.for_each(record.id, 0, |envelope| match envelope.event {
+            Event::QuestionAnswered { id, answer, by } if id == question => {
+                found = Some(DeskError::Answered { id, by, answer: answer_words(&answer) });
+            }
+            _ => {}
+        })?;
+        Ok(found)
+    }
+
+    /// The loop that was named, or all.
+    fn meant(&self, which: Option<&str>) -> Result<Vec<LoopRecord>, DeskError> {
+        match which {
+            Some(which) => Ok(vec![self.select(Some(which))?]),
+            None => self.all(),
+        }
+    }
+}
+
+/// The command that answers a question.
+pub fn how_to_answer(question: &QuestionStatus) -> String {
+    let options = match question.options.len() {
+        0 => String::new(),
+        1 => "1|".to_owned(),
+        count => format!("1-{count}|"),
+    };
+    format!("wiggum answer {} {options}\"your own words\"|skip|retry|abort", question.id)
+}
+
+fn understand(text: &str, id: QuestionId, options: usize) -> Result<Answer, DeskError> {
+    let text = text.trim();
+    match text.to_lowercase().as_str() {
+        "" => return Err(DeskError::EmptyAnswer),
+        "skip" => return Ok(Answer::Skip),
+        "retry" => return Ok(Answer::Retry),
+        "abort" => return Ok(Answer::Abort),
+        "done" => return Ok(Answer::Done),
+        _ => {}
+    }
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(Answer::Words { text: text.to_owned() });
+    }
+    match text.parse::<u32>() {
+        Ok(number) if usize::try_from(number).is_ok_and(|n| (1..=options).contains(&n)) => {
+            Ok(Answer::Option { number })
+        }
+        Ok(_) | Err(_) => Err(DeskError::NoOption { id, text: text.to_owned(), options }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_options_words_or_commands() {
+        let check = |text: &str, options: usize, expected: Option<Answer>| {
+            assert_eq!(understand(text, QuestionId(1), options).ok(), expected, "{text:?}");
+        };
+        let words = |text: &str| Some(Answer::Words { text: text.to_owned() });
+        check("2", 2, Some(Answer::Option { number: 2 }));
+        check("3", 2, None);
+        check("0", 2, None);
+        check("1", 0, None);
+        check("99999999999", 2, None);
+        check("Skip", 0, Some(Answer::Skip));
+        check(" retry ", 0, Some(Answer::Retry));
+        check("abort", 3, Some(Answer::Abort));
+        check("use the v2 API", 3, words("use the v2 API"));
+        check("2 of them", 3, words("2 of them"));
+        check("  ", 3, None);
+    }
+}

@@ -1,0 +1,230 @@
+//! Requests to a loop, and what became of them.
+//!
+//! Where an engine lives, the reply is what it made of the request; otherwise the request is kept for
+//! the next run, if it still makes sense then.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use wiggum_core::event::{Event, Request};
+use wiggum_core::ids::{Seq, TaskId};
+use wiggum_core::state::Loop;
+use wiggum_core::tasks::TaskState;
+use wiggum_store::{LoopRecord, RequestId};
+
+use crate::clock::Clock;
+use crate::desk::watch::{Happened, Watch};
+use crate::desk::{DeskError, Loops};
+use crate::host::{Host, Machine};
+use crate::wake;
+use crate::words::describe;
+
+/// How long we wait for the engine's word. It takes requests up within a tenth of a second, unless
+/// it is just committing.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What it means when the engine took up a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Settled {
+    /// What to say when nothing happened because of it.
+    pub silence: &'static str,
+    /// It is only done once an agent is gone, some time after it was taken up.
+    pub takes_time: bool,
+}
+
+/// What became of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    pub state: ReplyState,
+    /// The same in words.
+    pub message: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplyState {
+    /// The engine took it up.
+    Done,
+    /// No engine runs: it is for the next one.
+    Kept,
+    /// The engine is busy.
+    Waiting,
+}
+
+impl ReplyState {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Kept => "kept",
+            Self::Waiting => "waiting",
+        }
+    }
+}
+
+/// A request in the store.
+struct Posted<'a> {
+    id: RequestId,
+    request: &'a Request,
+    by: &'a str,
+    /// Where the journal stood before.
+    before: Seq,
+}
+
+enum Outcome {
+    /// What the journal says of it, if anything.
+    Happened(Option<String>),
+    Refused(String),
+    Stopping,
+    NotYet,
+}
+
+impl Loops {
+    /// Leaves a request in somebody's name, and waits a moment for what becomes of it.
+    pub fn deliver(
+        &mut self,
+        record: &LoopRecord,
+        request: &Request,
+        by: &str,
+        settled: Settled,
+    ) -> Result<Reply, DeskError> {
+        let lease = self.lease(record.id)?;
+        // Watching starts first, so that nothing the engine does is missed.
+        let watch = Watch::new(&self.dir, record.id);
+        let before = self.store.last_seq(record.id)?;
+        let id = self.store.post(record.id, request, by, Machine::new().wall())?;
+        let posted = Posted { id, request, by, before };
+        if lease.alive().is_none() {
+            let message = "kept: no engine runs now, the next `wiggum run` takes it up".to_owned();
+            return Ok(Reply { state: ReplyState::Kept, message });
+        }
+        wake::wake(&self.dir, record.id).map_err(|source| DeskError::Wake { source })?;
+        let (state, message) = match self.outcome(record, &posted, settled, &watch)? {
+            Outcome::Happened(what) => (ReplyState::Done, what.unwrap_or_else(|| settled.silence.to_owned())),
+            Outcome::Refused(why) => return Err(DeskError::Refused { why }),
+            Outcome::Stopping => {
+                (ReplyState::Waiting, "its agent is being stopped, then it is skipped".to_owned())
+            }
+            Outcome::NotYet => {
+                (ReplyState::Waiting, "the loop is busy and takes it up as soon as it can".to_owned())
+            }
+        };
+        Ok(Reply { state, message })
+    }
+
+    /// As [`Loops::deliver`], for requests that mean the engine that runs now.
+    pub fn tell_engine(
+        &mut self,
+        record: &LoopRecord,
+        verb: &str,
+        request: &Request,
+        by: &str,
+        silence: &'static str,
+    ) -> Result<Reply, DeskError> {
+        if self.lease(record.id)?.alive().is_none() {
+            let (verb, name) = (verb.to_owned(), record.identity.name.clone());
+            return Err(DeskError::NotRunning { verb, name });
+        }
+        self.deliver(record, request, by, Settled { silence, takes_time: false })
+    }
+
+    /// A request about a task of a loop, which must know it.
+    pub fn about_task(
+        &mut self,
+        record: &LoopRecord,
+        task: &str,
+        request: impl Fn(TaskId) -> Request,
+        by: &str,
+        silence: &'static str,
+    ) -> Result<(Request, Reply), DeskError> {
+        let state = self.state(record.id)?;
+        let task = require_task(&state, task)?;
+        let running = state.task(&task).is_some_and(|entry| entry.state == TaskState::Running);
+        let request = request(task);
+        let takes_time = running && matches!(request, Request::Skip { .. });
+        let reply = self.deliver(record, &request, by, Settled { silence, takes_time })?;
+        Ok((request, reply))
+    }
+
+    fn outcome(
+        &self,
+        record: &LoopRecord,
+        posted: &Posted<'_>,
+        settled: Settled,
+        watch: &Watch,
+    ) -> Result<Outcome, DeskError> {
+        let clock = Clock::starting_after(Arc::new(Machine::new()), None);
+        loop {
+            let handled = !self.store.pending(record.id)?.iter().any(|pending| pending.id == posted.id);
+            let found = if handled { self.said(record, posted)? } else { None };
+            if let Some(found) = found {
+                return Ok(found);
+            }
+            if handled && !settled.takes_time {
+                return Ok(Outcome::Happened(None));
+            }
+            let left = PATIENCE.saturating_sub(clock.elapsed());
+            if left.is_zero() || watch.wait(Some(left)) == Happened::Nothing {
+                return Ok(if handled { Outcome::Stopping } else { Outcome::NotYet });
+            }
+        }
+    }
+
+    /// What the engine said to this request since.
+    fn said(&self, record: &LoopRecord, posted: &Posted<'_>) -> Result<Option<Outcome>, DeskError> {
+        let mut found = None;
+        self.store.for_each(record.id, posted.before, |envelope| {
+            if found.is_none() {
+                found = as_answer(&envelope.event, posted);
+            }
+        })?;
+        Ok(found)
+    }
+}
+
+/// The task a loop knows by this id, or which there are.
+pub fn require_task(state: &Loop, id: &str) -> Result<TaskId, DeskError> {
+    let id = TaskId::from(id);
+    if state.task(&id).is_some_and(|entry| !entry.is_removed()) {
+        return Ok(id);
+    }
+    let known = state.tasks.iter().map(|entry| entry.spec.id.to_string()).collect();
+    Err(DeskError::UnknownTask { id: id.to_string(), known })
+}
+
+/// Others may ask at the same time, so only what is about the same thing counts.
+fn as_answer(event: &Event, posted: &Posted<'_>) -> Option<Outcome> {
+    let Posted { request, by: asker, .. } = *posted;
+    let subject = match request {
+        Request::Pause | Request::Resume | Request::Stop | Request::Checkpoint => None,
+        Request::Report { .. } => Some("report".to_owned()),
+        Request::Handoff => Some("handoff".to_owned()),
+        Request::Nudge { .. } => Some("nudge".to_owned()),
+        Request::Skip { task } | Request::Retry { task } | Request::SetStatus { task, .. } => {
+            Some(task.to_string())
+        }
+        Request::Answer { question, .. } => Some(question.to_string()),
+    };
+    if let (Event::Noticed { message, .. }, Some(subject)) = (event, subject) {
+        return message.contains(&subject).then(|| Outcome::Refused(message.clone()));
+    }
+    let done = match request {
+        Request::Pause => matches!(event, Event::Paused { .. }),
+        Request::Resume => matches!(event, Event::Resumed { .. }),
+        Request::Stop => matches!(event, Event::StopRequested { .. }),
+        Request::Checkpoint => matches!(event, Event::Checkpointed { by, .. } if by == asker),
+        Request::Handoff => matches!(event, Event::HandoffStarted { .. }),
+        Request::Report { report, .. } => {
+            matches!(event, Event::AgentReported { report: of, .. } if of == report)
+        }
+        Request::Skip { task } => {
+            // It may end by itself before its agent could be stopped.
+            matches!(event, Event::TaskSkipped { task: of, .. } | Event::TaskCompleted { task: of, .. } if of == task)
+        }
+        Request::Nudge { text } => matches!(event, Event::Nudged { text: of, .. } if of == text),
+        Request::Retry { task } => matches!(event, Event::TaskReopened { task: of, .. } if of == task),
+        Request::SetStatus { task, .. } => matches!(event, Event::StatusSet { task: of, .. } if of == task),
+        Request::Answer { question, .. } => {
+            matches!(event, Event::QuestionAnswered { id, .. } if id == question)
+        }
+    };
+    done.then(|| Outcome::Happened(Some(describe(event))))
+}
