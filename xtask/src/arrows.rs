@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use crate::metadata::Metadata;
 
 /// What each crate of ours may depend on among ours.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("wiggum-core", &[]),
     ("wiggum-backlog", &["wiggum-core"]),
     ("wiggum-store", &["wiggum-core"]),
     ("wiggum-agents", &["wiggum-core"]),
     ("wiggum-workspace", &["wiggum-core"]),
+    ("wiggum-integrations", &["wiggum-core"]),
     // An agent itself rather than a driver of one: it prints the stream that its driver reads.
     ("wiggum-api-agent", &["wiggum-agents", "wiggum-core", "wiggum-workspace"]),
     (
@@ -42,6 +43,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
             "wiggum-core",
             "wiggum-engine",
             "wiggum-mcp",
+            "wiggum-integrations",
             "wiggum-sim",
             "wiggum-store",
             "wiggum-vault",
