@@ -15,6 +15,7 @@ use wiggum_core::policy::Millis;
 use wiggum_engine::state_dir::StateDir;
 use wiggum_engine::{Input, Outcome, Remote, Settings};
 use wiggum_store::{Identity, LoopRecord, Store};
+use wiggum_workspace::crash;
 use wiggum_workspace::paths::FileLock;
 
 use crate::dashboard::{self, Row};
@@ -498,7 +499,9 @@ impl Keeper {
     /// A plan is done: it goes where the others went.
     fn finish(&mut self, plan: &Approved) -> Result<(), VaultError> {
         carry::set_status(&self.vault, plan, Standing::Completed.name())?;
+        crash::point("before the move");
         let file = self.vault.move_into(&plan.place(), DONE)?;
+        crash::point("plan moved");
         self.vault.remove_state(plan.id())?;
         self.forget(&plan.name);
         (self.tell)(&Told::Completed { plan: plan.id().to_owned(), file });

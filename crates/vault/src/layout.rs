@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use wiggum_workspace::beneath::{self, CreateError};
+use wiggum_workspace::crash;
 
 /// Where plans wait that nobody has approved.
 pub(crate) const WAITING: [&str; 2] = ["Plans", "Pending_Approval"];
@@ -218,6 +219,11 @@ impl Vault {
             };
             match place_new(&source, &self.place(&target)?) {
                 Ok(()) => return Ok(target),
+                // We were killed between giving it its new name and taking the old one.
+                Err(_) if is_same(&source, &self.place(&target)?) => {
+                    fs::remove_file(&source).map_err(failed)?;
+                    return Ok(target);
+                }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(failed(error)),
             }
@@ -254,7 +260,10 @@ impl Vault {
 /// Gives a file its new name only if nobody has it.
 fn place_new(source: &Path, target: &Path) -> io::Result<()> {
     match fs::hard_link(source, target) {
-        Ok(()) => fs::remove_file(source)?,
+        Ok(()) => {
+            crash::point("plan has both names");
+            fs::remove_file(source)?;
+        }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
         // A file system without hard links.
         Err(_) if target.exists() => return Err(io::ErrorKind::AlreadyExists.into()),
@@ -262,6 +271,19 @@ fn place_new(source: &Path, target: &Path) -> io::Result<()> {
     }
     let directory = target.parent().unwrap_or(target);
     File::open(directory).and_then(|directory| directory.sync_all())
+}
+
+/// Are these two names of one file?
+#[cfg(unix)]
+fn is_same(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let node = |path: &Path| fs::symlink_metadata(path).ok().map(|data| (data.dev(), data.ino()));
+    node(one).is_some_and(|found| node(other) == Some(found))
+}
+
+#[cfg(not(unix))]
+fn is_same(one: &Path, other: &Path) -> bool {
+    fs::read(one).is_ok_and(|bytes| fs::read(other).is_ok_and(|others| others == bytes))
 }
 
 #[cfg(test)]
@@ -314,6 +336,10 @@ mod tests {
             assert_eq!(vault.move_into("Approved/Plans/p.md", "Done").unwrap(), expected);
             assert_eq!(fs::read_to_string(dir.path().join(expected)).unwrap(), expected);
         }
+        assert!(!vault.exists("Approved/Plans/p.md"));
+        // Killed in the middle of a move, it has two names.
+        fs::hard_link(dir.path().join("Done/p.md"), dir.path().join("Approved/Plans/p.md")).unwrap();
+        assert_eq!(vault.move_into("Approved/Plans/p.md", "Done").unwrap(), "Done/p.md");
         assert!(!vault.exists("Approved/Plans/p.md"));
     }
 }

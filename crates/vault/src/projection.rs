@@ -6,6 +6,7 @@ use wiggum_core::ids::{LoopId, TaskId};
 use wiggum_core::state::Loop;
 use wiggum_core::tasks::TaskState;
 use wiggum_store::Store;
+use wiggum_workspace::crash;
 
 use crate::dashboard::Row;
 use crate::layout::{IN_PROGRESS, NEEDS_ACTION, Vault, VaultError};
@@ -108,8 +109,10 @@ impl Projection {
         for notice in self.story.news.iter().filter_map(|news| news.notice.as_ref()) {
             self.give(notice)?;
         }
+        crash::point("notices given");
         let objective = &self.plan.header.objective;
         self.log.append(&self.vault, self.plan.id(), objective, &self.story.news)?;
+        crash::point("log written");
         self.story.news.clear();
         if std::mem::take(&mut self.asked) {
             for kind in Kind::ALL {
