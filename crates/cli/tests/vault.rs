@@ -85,7 +85,7 @@ fn a_plan_goes_its_way_and_waits_for_approval_before() {
         assert!(sandbox.read(&format!("v/{path}")).contains(text), "{path}");
     }
     let dashboard = sandbox.read("v/Dashboard.md");
-    assert!(dashboard.contains("- [[move_in]]") && dashboard.contains("```mermaid"), "{dashboard}");
+    assert!(dashboard.contains("- [[Done/move_in]]") && dashboard.contains("```mermaid"), "{dashboard}");
 }
 
 #[test]

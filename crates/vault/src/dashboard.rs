@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::words::{LINE, inline, link, note};
+use crate::layout::APPROVED;
+use crate::words::{LINE, inline, link, note, plan_link};
 
 /// Plans that wait for approval are listed up to here, and counted beyond.
 const MOST_WAITING: usize = 50;
@@ -64,7 +65,7 @@ fn line(row: &Row) -> String {
     let needs = row.needs_action.as_deref().map_or_else(|| "–".to_owned(), link);
     format!(
         "| {} | {} | {}/{} | {}/{} | {needs} |\n",
-        link(&row.file),
+        plan_link(APPROVED, &row.file, &row.plan_id),
         inline(&row.status, LINE),
         row.done,
         row.total,

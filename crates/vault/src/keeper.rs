@@ -19,7 +19,7 @@ use wiggum_workspace::crash;
 use wiggum_workspace::paths::FileLock;
 
 use crate::dashboard::{self, Row};
-use crate::layout::{APPROVED, DASHBOARD, DONE, IN_PROGRESS, NEEDS_ACTION, Vault, VaultError, WAITING};
+use crate::layout::{APPROVED, DASHBOARD, DONE, IN_PROGRESS, LOGS, NEEDS_ACTION, Vault, VaultError, WAITING};
 use crate::plans::{Approved, Look, Stamp, is_note, look, stamp, stem};
 use crate::projection::{Projection, Snapshot, Standing, fold};
 use crate::watch::Watch;
@@ -502,9 +502,22 @@ impl Keeper {
         crash::point("before the move");
         let file = self.vault.move_into(&plan.place(), DONE)?;
         crash::point("plan moved");
+        self.follow(plan, &file)?;
         self.vault.remove_state(plan.id())?;
         self.forget(&plan.name);
         (self.tell)(&Told::Completed { plan: plan.id().to_owned(), file });
+        Ok(())
+    }
+
+    /// Links in a plan's notes that name its folder go with it.
+    fn follow(&self, plan: &Approved, file: &str) -> Result<(), VaultError> {
+        let (old, new) = (link(&format!("{APPROVED}/{}", plan.stem())), link(stem(file)));
+        let is_about = |name: &&String| name.starts_with("plan_") && stem(name).contains(plan.id());
+        for name in self.vault.names(NEEDS_ACTION).iter().filter(is_about) {
+            let follow = |text: &str| text.replace(&old, &new);
+            self.vault
+                .rewrite(&format!("{NEEDS_ACTION}/{name}"), |text| text.map_or_else(String::new, follow))?;
+        }
         Ok(())
     }
 
@@ -640,6 +653,11 @@ impl Keeper {
             .map(|name| stem(name).to_owned())
             .collect();
         let newest = &completed[completed.len().saturating_sub(MOST_COMPLETED)..];
+        // A log of the same name would be meant by the name alone.
+        let has_log = |name: &String| self.vault.exists(&format!("{LOGS}/{name}.md"));
+        let named = |name: &String| if has_log(name) { format!("{DONE}/{name}") } else { name.clone() };
+        let newest: Vec<String> = newest.iter().map(named).collect();
+        let newest = &newest;
         let rows: Vec<Row> = self.rows.values().cloned().collect();
         self.vault.rewrite(DASHBOARD, |old| dashboard::render(old, &rows, &self.waiting, newest))
     }

@@ -6,8 +6,9 @@
 use wiggum_core::event::{Answer, EndReason, Question, QuestionKind};
 use wiggum_core::ids::QuestionId;
 
+use crate::layout::APPROVED;
 use crate::story::{Asked, End, Story, in_words};
-use crate::words::{LINE, fenced, inline, link, note, ours, yaml};
+use crate::words::{LINE, fenced, inline, log_link, note, ours, plan_link, yaml};
 
 /// How many more iterations are offered at the end of a plan's limit.
 const MORE_ITERATIONS: u32 = 10;
@@ -220,13 +221,13 @@ fn head(kind: Kind, about: &About<'_>) -> String {
     };
     format!(
         "# {title}\n\n**Plan:** {} ({})\n**Progress:** {}/{} steps, {} of {} iterations\n**Log:** {}\n",
-        link(about.file),
+        plan_link(APPROVED, about.file, about.plan),
         inline(about.objective, LINE),
         about.done,
         about.total,
         about.used,
         about.limit,
-        link(&format!("Logs/Plan_Execution/{}", about.plan)),
+        log_link(about.file, about.plan),
     )
 }
 

@@ -9,12 +9,12 @@ use wiggum_store::Store;
 use wiggum_workspace::crash;
 
 use crate::dashboard::Row;
-use crate::layout::{IN_PROGRESS, NEEDS_ACTION, Vault, VaultError};
+use crate::layout::{APPROVED, IN_PROGRESS, NEEDS_ACTION, Vault, VaultError};
 use crate::log::Log;
 use crate::notes::{self, About, Kind};
 use crate::plans::Approved;
 use crate::story::{Notice, Story};
-use crate::words::{self, LINE, inline, link, yaml};
+use crate::words::{self, LINE, inline, plan_link, yaml};
 
 /// How a plan stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +145,7 @@ impl Projection {
         ];
         let body = format!(
             "# For your attention\n\n**Plan:** {} ({})\n**Step:** {}\n\n{message}",
-            link(self.plan.stem()),
+            plan_link(APPROVED, self.plan.stem(), self.plan.id()),
             inline(&self.plan.header.objective, LINE),
             inline(&notice.title, LINE),
         );
@@ -178,7 +178,7 @@ impl Projection {
             quoted = yaml(action),
             began = time(self.story.started_at),
             objective = inline(about.objective, LINE),
-            link = link(about.file),
+            link = plan_link(APPROVED, about.file, about.plan),
             done = about.done,
             total = about.total,
             limit = self.limit,

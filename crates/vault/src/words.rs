@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use crate::layout::LOGS;
+
 /// Between these is ours; what a person writes outside of them stays.
 const BEGIN: &str = "%% wiggum:begin %%";
 const END: &str = "%% wiggum:end %%";
@@ -53,9 +55,13 @@ pub(crate) fn fenced(text: &str) -> String {
     let end = text.floor_char_boundary(BLOCK);
     let mut shown: String =
         text[..end].chars().filter(|c| *c != '\r').map(|c| if c == '\n' { c } else { visible(c) }).collect();
-    // Templates are filled in wherever they stand, and our own marks are read everywhere.
-    for pair in ["<%", "%>", "%%"] {
-        shown = shown.replace(pair, &format!("{}\u{200b}{}", &pair[..1], &pair[1..]));
+    // Templates are filled in wherever they stand, our own marks are read everywhere, and not every
+    // program knows that there are no links in code.
+    for pair in ["<%", "%>", "%%", "[["] {
+        // Three in a row are two pairs.
+        while shown.contains(pair) {
+            shown = shown.replace(pair, &format!("{}\u{200b}{}", &pair[..1], &pair[1..]));
+        }
     }
     if end < text.len() {
         shown.push_str("\n…");
@@ -75,6 +81,16 @@ pub(crate) fn yaml(text: &str) -> String {
 pub(crate) fn link(name: &str) -> String {
     let can_be = !name.is_empty() && name.chars().all(|c| !c.is_control() && !"[]|#^\\:<>%`".contains(c));
     if can_be { format!("[[{name}]]") } else { inline(name, LINE) }
+}
+
+/// A link to a plan. Its log has the plan's id for a name, so a file of the same name is told by its folder.
+pub(crate) fn plan_link(folder: &str, file: &str, plan: &str) -> String {
+    if file == plan { link(&format!("{folder}/{file}")) } else { link(file) }
+}
+
+/// A link to the log of a plan.
+pub(crate) fn log_link(file: &str, plan: &str) -> String {
+    if file == plan { link(&format!("{LOGS}/{plan}")) } else { link(plan) }
 }
 
 /// No character that hides or reorders others.
@@ -156,7 +172,7 @@ mod tests {
             "`= this.file` $= dv.pages() %%hidden%% #tag ^block |cell| $x$ ==mark==",
             "https://evil.example/x obsidian://open?vault=x",
             "1. one\n# head\n> quote",
-            "%% wiggum:end %%",
+            "%% wiggum:end %% %%% [[[a]]]",
         ] {
             let shown = inline(hostile, LINE);
             assert!(!shown.contains('\n'));
@@ -165,7 +181,7 @@ mod tests {
                 assert!(!bare.contains(sign), "{shown}");
             }
             let block = fenced(hostile);
-            assert!(!block.contains("<%") && !block.contains("%%"), "{block}");
+            assert!(!block.contains("<%") && !block.contains("%%") && !block.contains("[["), "{block}");
         }
         assert_eq!(inline("- a", LINE), "\\- a");
         assert_eq!(inline("1. a", LINE), "1\\. a");

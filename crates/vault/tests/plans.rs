@@ -79,7 +79,7 @@ fn a_failed_step_blocks_until_its_note_is_answered() {
     assert!(text.contains("iterations_used: 4"), "{text}");
     let note = scene.read("Needs_Action/plan_blocked_p.md");
     assert!(note.contains("step_num: 1\nseverity: high\naction_required: true\n"), "{note}");
-    assert!(note.contains("no route to host") && note.contains("[[p]]"), "{note}");
+    assert!(note.contains("no route to host") && note.contains("[[Approved/Plans/p]]"), "{note}");
     let state = scene.read("In_Progress/p/state.md");
     assert!(
         state.contains("current_step: 1\niterations_remaining: 6\n") && state.contains("status: blocked"),
