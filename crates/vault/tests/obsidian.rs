@@ -2,7 +2,6 @@
 //!
 //! PyPI's obsidiantools is installed once below `target/`; where that is not possible, this says so.
 #![expect(clippy::unwrap_used, reason = "the helpers of these tests are not themselves tests")]
-#![expect(clippy::print_stderr, reason = "what is skipped must be seen")]
 #![expect(clippy::disallowed_methods, reason = "a program of others looks at the result")]
 
 mod support;
