@@ -19,25 +19,22 @@ use wiggum_workspace::crash;
 use wiggum_workspace::paths::FileLock;
 
 use crate::dashboard::{self, Row};
-use crate::layout::{APPROVED, DASHBOARD, DONE, IN_PROGRESS, LOGS, NEEDS_ACTION, Vault, VaultError, WAITING};
-use crate::plans::{Approved, Look, Stamp, is_note, look, stamp, stem};
-use crate::projection::{Projection, Snapshot, Standing, fold};
+use crate::layout::{APPROVED, DASHBOARD, DONE, LOGS, NEEDS_ACTION, Vault, VaultError, WAITING};
+use crate::plans::{Approved, Look, Stamp, is_note, stem};
+use crate::projection::{Projection, Standing};
 use crate::watch::Watch;
-use crate::words::{self, fenced, link};
+use crate::words::link;
 
 mod answers;
 mod carry;
+mod files;
+mod problems;
+mod survey;
 
-/// A file that did not change for so long is complete, as far as one can tell.
-const SETTLE: Duration = Duration::from_millis(80);
-/// A file that is gone for so long is not being written by an editor.
-const GONE: Duration = Duration::from_millis(500);
-/// A file that cannot be read for so long is told of.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub use survey::survey;
+
 /// How far the dashboard may be behind.
 const DASHBOARD_INTERVAL: Duration = Duration::from_millis(250);
-/// How often everything is looked at where nobody watches and plans are only carried out once.
-const LOOK_UNWATCHED: Duration = Duration::from_secs(60);
 /// Completed plans that the dashboard names.
 const MOST_COMPLETED: usize = 50;
 
@@ -279,92 +276,13 @@ impl Keeper {
         }
     }
 
-    /// Looks at everything: at the start, when signals were lost, and now and then.
-    fn look_at_all(&mut self) -> Result<(), VaultError> {
-        let again = self.watch.as_ref().map_or(LOOK_UNWATCHED, Watch::look_every);
-        self.next_look = Instant::now() + again;
-        let names = self.vault.names(APPROVED);
-        let is_gone = |name: &&String| names.binary_search(name).is_err();
-        let gone: Vec<String> = self.files.keys().filter(is_gone).cloned().collect();
-        for name in names.iter().filter(|name| is_note(name)).chain(&gone) {
-            self.look_at(name)?;
-        }
-        for name in self.vault.names(NEEDS_ACTION).iter().filter(|name| is_note(name)) {
-            self.note_changed(stem(name))?;
-        }
-        self.remove_leftovers()?;
-        self.look_at_waiting();
-        Ok(())
-    }
-
-    fn look_at_waiting(&mut self) {
-        let names = WAITING.iter().flat_map(|folder| self.vault.names(folder));
-        let waiting: Vec<String> =
-            names.filter(|name| is_note(name)).map(|name| stem(&name).to_owned()).collect();
-        if waiting != self.waiting {
-            self.waiting = waiting;
-            self.dashboard_soon();
-        }
-        if self.dashboard_due.is_none() && !self.vault.exists(DASHBOARD) {
-            self.dashboard_soon();
-        }
-    }
-
-    /// A file of the folder of approved plans may have changed.
-    fn look_at(&mut self, name: &str) -> Result<(), VaultError> {
-        let now = Instant::now();
-        let found = self.vault.place(&format!("{APPROVED}/{name}")).ok().and_then(|path| stamp(&path));
-        let Some(stamp) = found else {
-            if self.files.contains_key(name) {
-                self.timers.insert((now + GONE, name.to_owned()));
-            }
-            return Ok(());
-        };
-        let known = self.files.get(name);
-        if known.is_some_and(|known| known.stamp == stamp) {
-            return Ok(());
-        }
-        let told = known.is_some_and(|known| known.told);
-        self.files.insert(name.to_owned(), Known { stamp, since: now, look: None, told });
-        self.timers.insert((now + SETTLE, name.to_owned()));
-        Ok(())
-    }
-
-    fn take_timers(&mut self) -> Result<(), VaultError> {
-        let now = Instant::now();
-        while let Some((at, name)) = self.timers.first().cloned()
-            && at <= now
-        {
-            self.timers.pop_first();
-            self.settled(&name)?;
-        }
-        Ok(())
-    }
-
-    /// A file had time to settle, or to come back.
-    fn settled(&mut self, name: &str) -> Result<(), VaultError> {
-        let found = self.vault.place(&format!("{APPROVED}/{name}")).ok().and_then(|path| stamp(&path));
-        let Some(known) = self.files.get_mut(name) else { return Ok(()) };
-        if found.is_none() {
-            return self.moved_away(name);
-        }
-        if found != Some(known.stamp) {
-            return self.look_at(name);
-        }
-        if known.look.is_none() {
-            known.look = Some(look(&self.vault, name));
-            return self.consider(name);
-        }
-        self.tell_of_broken(PATIENCE)
-    }
-
     /// Decides what is to be done about a plan.
     fn consider(&mut self, name: &str) -> Result<(), VaultError> {
         let Some(known) = self.files.get(name) else { return Ok(()) };
         let plan = match &known.look {
             Some(Look::Plan(plan)) => Approved::clone(plan),
             Some(Look::Broken(_)) => {
-                self.timers.insert((known.since + PATIENCE, name.to_owned()));
+                self.timers.insert((known.since + files::PATIENCE, name.to_owned()));
                 return Ok(());
             }
             Some(Look::Gone) | None => return Ok(()),
@@ -487,15 +405,6 @@ impl Keeper {
         }
     }
 
-    /// Looks at a file at once, however short ago it was written: by us.
-    fn look_once_more(&mut self, name: &str) -> Result<(), VaultError> {
-        let found = self.vault.place(&format!("{APPROVED}/{name}")).ok().and_then(|path| stamp(&path));
-        let Some((stamp, known)) = found.zip(self.files.get_mut(name)) else { return Ok(()) };
-        *known =
-            Known { stamp, since: Instant::now(), look: Some(look(&self.vault, name)), told: known.told };
-        self.consider(name)
-    }
-
     /// A plan is done: it goes where the others went.
     fn finish(&mut self, plan: &Approved) -> Result<(), VaultError> {
         carry::set_status(&self.vault, plan, Standing::Completed.name())?;
@@ -519,105 +428,6 @@ impl Keeper {
                 .rewrite(&format!("{NEEDS_ACTION}/{name}"), |text| text.map_or_else(String::new, follow))?;
         }
         Ok(())
-    }
-
-    /// The file of a plan was moved out of the folder.
-    fn moved_away(&mut self, name: &str) -> Result<(), VaultError> {
-        let id = self.owners.iter().find(|(_, owner)| *owner == name).map(|(id, _)| id.clone());
-        self.problem_is_over(name)?;
-        self.forget(name);
-        let Some(id) = id else { return Ok(()) };
-        if let Some(Some(remote)) = self.running.get(&id) {
-            remote.send(Input::Interrupt("the plan was moved away"));
-        }
-        self.vault.remove_state(&id)?;
-        // Another file may have waited for its id.
-        let others: Vec<String> = self.files.keys().cloned().collect();
-        for other in others {
-            let same = matches!(&self.files[&other].look, Some(Look::Plan(plan)) if plan.id() == id);
-            if same {
-                self.consider(&other)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn forget(&mut self, name: &str) {
-        self.files.remove(name);
-        let ids: Vec<String> =
-            self.owners.iter().filter(|(_, owner)| *owner == name).map(|(id, _)| id.clone()).collect();
-        for id in ids {
-            self.owners.remove(&id);
-            self.rows.remove(&id);
-            self.queue.retain(|queued| *queued != id);
-        }
-        self.dashboard_soon();
-    }
-
-    /// State of plans that are done, left by a crash in between.
-    fn remove_leftovers(&mut self) -> Result<(), VaultError> {
-        for id in self.vault.names(IN_PROGRESS) {
-            if self.running.contains_key(&id) || self.owners.contains_key(&id) || id.starts_with('.') {
-                continue;
-            }
-            let Some(record) = self.record(&id)? else { continue };
-            let state = wiggum_engine::read_state(&self.store, record.id)?;
-            if Standing::of(&state) == Standing::Completed {
-                self.vault.remove_state(&id)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Tells of files that cannot be read, once, if they have been so for a while.
-    fn tell_of_broken(&mut self, patience: Duration) -> Result<(), VaultError> {
-        let now = Instant::now();
-        let broken: Vec<(String, String)> = self
-            .files
-            .iter()
-            .filter(|(_, known)| !known.told && now.saturating_duration_since(known.since) >= patience)
-            .filter_map(|(name, known)| match &known.look {
-                Some(Look::Broken(why)) => Some((name.clone(), why.clone())),
-                Some(Look::Plan(_) | Look::Gone) | None => None,
-            })
-            .collect();
-        for (name, why) in broken {
-            self.refuse(&name, &why, "Mend the plan; it is looked at again when it is saved.")?;
-        }
-        Ok(())
-    }
-
-    /// Tells a person why a plan is not carried out.
-    fn refuse(&mut self, name: &str, why: &str, hint: &str) -> Result<(), VaultError> {
-        if let Some(known) = self.files.get_mut(name) {
-            if known.told {
-                return Ok(());
-            }
-            known.told = true;
-        }
-        let path = problem_note(name);
-        let front = [
-            ("plan_file", words::yaml(name)),
-            ("severity", "high".to_owned()),
-            ("action_required", "true".to_owned()),
-        ];
-        let body =
-            format!("# Plan not carried out\n\n**Plan:** {}\n\n{}\n{hint}\n", link(stem(name)), fenced(why));
-        self.vault.rewrite(&path, |old| words::note(old, &front, &body))?;
-        (self.tell)(&Told::Problem { what: name.to_owned(), message: why.to_owned() });
-        Ok(())
-    }
-
-    fn problem_is_over(&mut self, name: &str) -> Result<(), VaultError> {
-        if let Some(known) = self.files.get_mut(name) {
-            known.told = false;
-        }
-        let path = problem_note(name);
-        if !self.vault.exists(&path) {
-            return Ok(());
-        }
-        let over = |old: &str| old.replacen("action_required: true", "action_required: false", 1);
-        self.vault.rewrite(&path, |old| old.map_or_else(String::new, over))
     }
 
     fn plan(&self, id: &str) -> Option<Approved> {
@@ -663,46 +473,6 @@ impl Keeper {
     }
 }
 
-/// The approved plans of a vault as their journals tell it, whether somebody looks after it or not.
-pub fn survey(vault: &Vault, rules: &Rules) -> Result<Vec<Row>, VaultError> {
-    let store = Store::open_existing(&StateDir::of(vault.root()).database())?;
-    let mut rows = Vec::new();
-    for name in vault.names(APPROVED).iter().filter(|name| is_note(name)) {
-        let (id, total, limit, status) = match look(vault, name) {
-            Look::Gone => continue,
-            Look::Broken(_) => (stem(name).to_owned(), 0, rules.max_iterations, "broken"),
-            Look::Plan(plan) => {
-                match store.as_ref().map(|store| told(vault, rules, &plan, store)).transpose()? {
-                    Some(Some(row)) => {
-                        rows.push(row);
-                        continue;
-                    }
-                    Some(None) | None => {
-                        (plan.id().to_owned(), plan.total, carry::limit(rules, &plan), "queued")
-                    }
-                }
-            }
-        };
-        rows.push(Row {
-            plan_id: id,
-            file: stem(name).to_owned(),
-            status: status.to_owned(),
-            done: 0,
-            total,
-            iterations_used: 0,
-            max_iterations: limit,
-            needs_action: (status == "broken").then(|| format!("plan_problem_{}", stem(name))),
-        });
-    }
-    Ok(rows)
-}
-
-fn told(vault: &Vault, rules: &Rules, plan: &Approved, store: &Store) -> Result<Option<Row>, VaultError> {
-    let Some(record) = store.find_loop(&identity(vault, plan.id()))? else { return Ok(None) };
-    let (state, story) = fold(store, Some(record.id))?;
-    Ok(Some(Snapshot::of(&state).row(&story, plan, carry::limit(rules, plan))))
-}
-
 enum Next {
     Start,
     /// All is done but the moving.
@@ -715,10 +485,6 @@ enum Next {
 fn at_limit(state: &wiggum_core::state::Loop) -> bool {
     let ended = state.run.ended.as_ref();
     ended.is_some_and(|(reason, _)| *reason == wiggum_core::event::EndReason::MaxIterations)
-}
-
-fn problem_note(name: &str) -> String {
-    format!("{NEEDS_ACTION}/plan_problem_{}.md", stem(name))
 }
 
 /// A plan's loop is known by the plan's id, wherever its file is and whatever it is called.
