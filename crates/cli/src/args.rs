@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 pub(crate) use checkpoint::{CheckpointCommand, RestoreArgs, WhichCheckpoint};
 pub(crate) use dispatch::{DispatchCommand, DispatchSend, DispatchStart};
-pub(crate) use mcp::McpCommand;
+pub(crate) use mcp::{McpCall, McpCommand, McpTools};
 pub(crate) use serve::{ServeArgs, Whom};
 pub(crate) use simulate::SimulateArgs;
 pub(crate) use vault::{VaultArgs, VaultCommand};
@@ -131,8 +131,8 @@ pub(crate) enum Command {
     /// Agents in tmux panes: start them, give them tasks, look, stop
     #[command(subcommand)]
     Dispatch(DispatchCommand),
-    /// MCP: serve the loops of this repository to clients
-    #[command(subcommand)]
+    /// MCP: servers and their tools, and the loops of this repository served to clients
+    #[command(subcommand, after_help = "More in docs/mcp.md and docs/mcp-server.md.")]
     Mcp(McpCommand),
     /// Plans in an Obsidian vault: approved by moving a file, answered by ticking a box
     #[command(subcommand, after_help = vault::EXAMPLES)]

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use wiggum_backlog::PlanValue;
 use wiggum_core::event::{Event, Flag, FlagKind, MAX_LISTED_PATHS};
 use wiggum_core::ids::{Attempt, Iteration, TaskId};
+use wiggum_core::mutant::{Mutant, planted};
 use wiggum_core::state::{OpenIteration, Workspace};
 use wiggum_core::task::FileStatus;
 use wiggum_core::verdict::checks_for;
@@ -464,7 +465,11 @@ impl Engine<'_> {
             git.keep_work(&reference, &format!("Unfinished work on {task}, iteration {iteration}"))?;
         crash::point("work kept");
         self.in_place = Some(commit.clone());
-        self.record(Event::WorkKept { iteration, task: task.clone(), reference, commit });
+        let kept = Event::WorkKept { iteration, task: task.clone(), reference, commit };
+        if planted(Mutant::KeepsTwice) {
+            self.record(kept.clone());
+        }
+        self.record(kept);
         Ok(())
     }
 

@@ -5,8 +5,9 @@
 
 use serde_json::Value;
 use wiggum_core::decide::StopWhy;
-use wiggum_core::event::{BlobRef, Event, Failure};
+use wiggum_core::event::{BlobRef, Event, Failure, Report};
 use wiggum_core::ids::{Attempt, Iteration, TaskId};
+use wiggum_core::mutant::{Mutant, planted};
 use wiggum_core::policy::Millis;
 use wiggum_core::redact;
 use wiggum_core::signal::error::failure_of;
@@ -285,6 +286,10 @@ impl Engine<'_> {
     ) {
         let duration = Millis(millis_between(open.started_at, self.clock.now()));
         let (iteration, attempt) = (open.iteration, open.attempt);
+        if planted(Mutant::ReportsForEngine) {
+            let report = Report::Progress { text: String::new() };
+            self.record(Event::AgentReported { iteration, attempt, report });
+        }
         self.record(Event::WorkEnded { iteration, attempt, duration, result, error, uncertain });
     }
 

@@ -1,7 +1,6 @@
 //! One connection to one server: greeting it, asking for its tools, calling one.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rmcp::model::{
@@ -90,8 +89,9 @@ impl Connection {
         };
         match Self::attempt(means, heard, versions).await {
             Ok(connection) => Ok(connection),
-            // A server that ends at the newest greeting, which it does not know, may know the old one.
-            Err(error) if error.is_end() && matches!(means.spec.transport, Transport::Stdio { .. }) => {
+            // A server that does not know the newest greeting should say so; one that ends, stumbles or says something
+            // else instead may know the old one.
+            Err(error) if error.may_be_old() => {
                 let again = Self::attempt(means, heard, ClientLifecycleMode::Initialize).await;
                 again.map_err(|error| error.told(heard))
             }
@@ -106,7 +106,6 @@ impl Connection {
     ) -> Result<Self, ClientError> {
         let spec = means.spec;
         let longest = LARGEST_MESSAGE.max(spec.max_result.saturating_mul(ESCAPED));
-        let client = Client::default();
         let (service, process) = match &spec.transport {
             Transport::Stdio { program, arguments, env, directory } => {
                 let describe = |stdin| Program {
@@ -121,13 +120,15 @@ impl Connection {
                 let (transport, process) =
                     started.map_err(|error| ClientError::Other(format!("cannot be started: {error}")))?;
                 (means.started)(process.has_ended());
-                (client.serve_with_lifecycle(transport, mode).await?, Some(process))
+                (Client { counts: None }.serve_with_lifecycle(transport, mode).await?, Some(process))
             }
             Transport::Http { url, headers, bearer } => {
                 let transport =
                     http::transport(url, headers.clone(), bearer.as_ref(), spec.start_timeout, longest);
+                let client = Client { counts: Some(Arc::clone(heard)) };
                 (client.serve_with_lifecycle(transport.map_err(ClientError::Other)?, mode).await?, None)
             }
+            Transport::Unusable { problem } => return Err(ClientError::Other(problem.clone())),
         };
         Ok(Self { number: means.number, service, process, heard: Arc::clone(heard) })
     }
@@ -138,7 +139,7 @@ impl Connection {
 
     /// How often the server said that its tools changed.
     pub(crate) fn changes(&self) -> u64 {
-        self.service.service().changes.load(Ordering::Acquire)
+        self.heard.changes()
     }
 
     /// All its tools, as they are now: not from `rmcp`'s memory of what they were.
@@ -272,9 +273,10 @@ async fn forget(handle: RequestHandle<RoleClient>) {
 }
 
 /// What we are to a server. Its requests to us are declined: it gets no model, no person and no directory.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Client {
-    changes: Arc<AtomicU64>,
+    /// Where changes of the tools are counted, if the transport does not do it.
+    counts: Option<Arc<Heard>>,
 }
 
 impl ClientHandler for Client {
@@ -285,7 +287,9 @@ impl ClientHandler for Client {
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.changes.fetch_add(1, Ordering::Release);
+        if let Some(heard) = &self.counts {
+            heard.change();
+        }
     }
 }
 
@@ -301,8 +305,19 @@ impl From<ClientInitializeError> for ClientError {
 }
 
 impl ClientError {
-    fn is_end(&self) -> bool {
-        matches!(self, Self::Greeting(error) if matches!(**error, ClientInitializeError::ConnectionClosed(_)))
+    fn may_be_old(&self) -> bool {
+        let Self::Greeting(error) = self else { return false };
+        match error.as_ref() {
+            ClientInitializeError::ConnectionClosed(_)
+            | ClientInitializeError::ExpectedInitResult(_)
+            | ClientInitializeError::ExpectedInitResponse(_)
+            | ClientInitializeError::ConflictInitResponseId(..)
+            | ClientInitializeError::UncorrelatedErrorResponse { .. } => true,
+            ClientInitializeError::TransportError { error, .. } => {
+                http::fault(error).is_some_and(http::Fault::is_stumble)
+            }
+            _ => false,
+        }
     }
 
     fn told(&self, heard: &Heard) -> String {

@@ -1,5 +1,6 @@
 //! What is heard of a server beside proper messages: its standard error, what it printed by mistake, how it ended.
-//! It explains failures; nothing is decided by it but whether an answer could be read.
+//! It explains failures; nothing is decided by it but whether an answer could be read, and whether the tools may have
+//! changed.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -26,9 +27,19 @@ struct State {
     /// Requests whose answer came and could not be read.
     unreadable: Vec<RequestId>,
     exit: Option<Exit>,
+    /// How often the server said that its tools changed.
+    changes: u64,
 }
 
 impl Heard {
+    pub(crate) fn change(&self) {
+        self.lock().changes += 1;
+    }
+
+    pub(crate) fn changes(&self) -> u64 {
+        self.lock().changes
+    }
+
     pub(crate) fn stderr(&self, bytes: &[u8]) {
         let mut state = self.lock();
         state.stderr.extend(&bytes[bytes.len().saturating_sub(KEPT)..]);

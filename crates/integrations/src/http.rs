@@ -64,6 +64,15 @@ impl Fault {
             Self::TooLarge(_) | Self::Unreadable(_) | Self::Broken(_) => false,
         }
     }
+
+    /// Did the server fail at what it was asked?
+    pub(crate) fn is_stumble(&self) -> bool {
+        match self {
+            Self::Status { status, .. } => *status >= 500,
+            Self::Unreadable(_) | Self::Broken(_) => true,
+            Self::NotReached(_) | Self::TooLarge(_) => false,
+        }
+    }
 }
 
 /// What is behind an error of the transport, if it is one of ours.

@@ -50,8 +50,20 @@ pub struct Prepared {
     pub tool: Tool,
     /// The tool says of itself that calling it twice does no more than once.
     pub repeatable: bool,
-    /// The connection, and how often the tools had changed, when it was checked.
-    seen: (u64, u64),
+    seen: Seen,
+}
+
+/// A connection, and how often the server had said on it that its tools changed, before they were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seen {
+    connection: u64,
+    changes: u64,
+}
+
+impl Seen {
+    fn on(connection: &Connection) -> Self {
+        Self { connection: connection.number, changes: connection.changes() }
+    }
 }
 
 impl Servers {
@@ -92,14 +104,13 @@ impl Servers {
     /// Connects if need be, finds the tool, checks the params against its schema. Nothing has been sent to the tool.
     pub fn prepare(&self, server: &str, tool: &str, params: &Value) -> Result<Prepared, McpError> {
         let server = self.find(server)?;
-        let (connection, tools) = self.block(self.connected_tools(server))??;
+        let (seen, tools) = self.block(self.connected_tools(server))??;
         let known: Vec<String> = tools.iter().map(|tool| tool.name.clone()).collect();
         let name = server.spec.name.clone();
         let Some(found) = tools.into_iter().find(|known| known.name == tool) else {
             return Err(McpError::UnknownTool { server: name, tool: tool.to_owned(), known });
         };
         server.check(&found, params)?;
-        let seen = (connection.number, connection.changes());
         Ok(Prepared { server: name, repeatable: found.repeatable(), tool: found, seen })
     }
 
@@ -161,10 +172,11 @@ impl Servers {
     ) -> Result<Arc<Connection>, McpError> {
         server.check(&prepared.tool, params)?;
         let connection = self.connection(server).await.map_err(|unusable| server.error(unusable))?;
-        if (connection.number, connection.changes()) == prepared.seen {
+        if Seen::on(&connection) == prepared.seen {
             return Ok(connection);
         }
-        let (connection, tools) = self.connected_tools(server).await?;
+        let tools =
+            connection.tools(server.spec.start_timeout).await.map_err(|unusable| server.error(unusable))?;
         if tools.contains(&prepared.tool) {
             return Ok(connection);
         }
@@ -181,18 +193,19 @@ impl Servers {
     }
 
     /// Asks for the tools. A connection that was kept may have died since: then once more on another.
-    async fn connected_tools(&self, server: &Server) -> Result<(Arc<Connection>, Vec<Tool>), McpError> {
-        let kept = server.kept().await;
-        if let Some(connection) = kept {
+    async fn connected_tools(&self, server: &Server) -> Result<(Seen, Vec<Tool>), McpError> {
+        if let Some(connection) = server.kept().await {
+            let seen = Seen::on(&connection);
             match connection.tools(server.spec.start_timeout).await {
-                Ok(tools) => return Ok((connection, tools)),
+                Ok(tools) => return Ok((seen, tools)),
                 Err(unusable) if !unusable.lost => return Err(server.error(unusable)),
                 Err(_) => server.give_up(connection).await,
             }
         }
         let connection = self.connection(server).await.map_err(|unusable| server.error(unusable))?;
+        let seen = Seen::on(&connection);
         match connection.tools(server.spec.start_timeout).await {
-            Ok(tools) => Ok((connection, tools)),
+            Ok(tools) => Ok((seen, tools)),
             Err(unusable) => {
                 if unusable.lost {
                     server.give_up(connection).await;

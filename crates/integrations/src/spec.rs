@@ -32,7 +32,14 @@ pub enum Transport {
         headers: BTreeMap<String, String>,
         bearer: Option<Secret>,
     },
+    /// It is configured, but not so that it could be used: why, in words that follow its name.
+    Unusable {
+        problem: String,
+    },
 }
+
+/// Shorter values of headers are words.
+const MIN_SECRET: usize = 8;
 
 /// A text that is not shown.
 #[derive(Clone, PartialEq, Eq)]
@@ -62,19 +69,19 @@ impl ServerSpec {
                 Secrets::among(env.iter().map(|(name, value)| (name.clone(), value.clone())))
             }
             Transport::Http { headers, bearer, .. } => {
-                let named = headers.iter().map(|(name, value)| (name.replace('-', "_"), value.clone()));
-                let mut secrets = Secrets::among(named);
-                let authorization =
-                    headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("authorization"));
-                for (_, value) in authorization {
+                let mut secrets = Secrets::among([]);
+                for (name, value) in headers.iter().filter(|(_, value)| value.len() >= MIN_SECRET) {
+                    // What `Bearer` and the like are followed by is the secret, with or without that word.
                     let token = value.split_once(' ').map_or(value.as_str(), |(_, token)| token.trim());
-                    secrets = secrets.and(token, "[Authorization redacted]");
+                    let shown = format!("[{name} redacted]");
+                    secrets = secrets.and(value, &shown).and(token, &shown);
                 }
                 match bearer {
                     Some(bearer) => secrets.and(bearer.reveal(), "[bearer redacted]"),
                     None => secrets,
                 }
             }
+            Transport::Unusable { .. } => Secrets::among([]),
         }
     }
 }

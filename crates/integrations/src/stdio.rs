@@ -9,7 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ConstString, ErrorData, RequestId, ServerJsonRpcMessage,
+    ToolListChangedNotificationMethod,
+};
 use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
@@ -124,7 +127,12 @@ impl Transport<RoleClient> for Stdio {
         message: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         if let ClientJsonRpcMessage::Request(request) = &message {
-            self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(request.id.clone());
+            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+            if matches!(request.request, ClientRequest::InitializeRequest(_)) {
+                // It was greeted in the newest way before and took its time; whatever it says to that comes too late.
+                asked.clear();
+            }
+            asked.push(request.id.clone());
         }
         let writer = Arc::clone(&self.writer);
         async move {
@@ -183,6 +191,11 @@ impl Stdio {
         let asked = if is_answer { id.as_ref().and_then(|id| self.answered(id)) } else { None };
         if let Some(id) = id.filter(|_| is_answer && asked.is_none()) {
             self.heard.odd(format!("it answered a request that was not made, or not any more ({id})"));
+            return None;
+        }
+        if value.get("method").is_some_and(|method| method == ToolListChangedNotificationMethod::VALUE) {
+            // Now, and not when somebody gets round to it: an answer that comes after it must not be older.
+            self.heard.change();
         }
         let shown = brief(&value.to_string(), SHOWN);
         match (serde_json::from_value(value), asked) {

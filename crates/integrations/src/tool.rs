@@ -34,7 +34,7 @@ impl Tool {
         self.read_only || self.idempotent
     }
 
-    /// The required ones first, each in the order of the schema.
+    /// The required ones first, in the order in which the schema requires them.
     pub fn parameters(&self) -> Vec<Parameter> {
         let none = Map::new();
         let properties = self.input_schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
@@ -51,7 +51,8 @@ impl Tool {
             description: schema.get("description").and_then(Value::as_str).map(str::to_owned),
         };
         let mut parameters: Vec<Parameter> = properties.iter().map(parameter).collect();
-        parameters.sort_by_key(|parameter| !parameter.required);
+        let place = |name: &str| required.iter().position(|other| *other == name).unwrap_or(usize::MAX);
+        parameters.sort_by_key(|parameter| place(&parameter.name));
         parameters
     }
 

@@ -23,6 +23,7 @@ use crate::failure::Failure;
 use crate::narrate::{JsonLines, Narrator};
 use crate::record::{Recorded, Recording};
 use crate::sandbox::sandbox;
+use crate::servers::tools;
 use crate::started;
 use crate::team::{Team, team};
 
@@ -31,8 +32,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let config = config::resolve(&here.sources(&flags(args)?))?;
     let interactive =
         !config.headless && !args.json && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let tools = tools(&here.workspace, &config, &here.env);
     let mut settings = settings(&here.workspace, config, interactive)?;
     settings.registry = here.registry();
+    settings.tools = Some(tools);
     let recording = args.record.as_deref().map(|path| Recording::begin(path, &settings)).transpose()?;
     let outcome = if args.json {
         drive(settings, &mut JsonLines::default(), None, recording)?
