@@ -12,6 +12,7 @@ use crate::args::{VaultArgs, VaultCommand};
 use crate::commands::{Surroundings, print_json, run, surroundings_of};
 use crate::config::{self, Flags};
 use crate::failure::Failure;
+use crate::servers::tools;
 use crate::term::{self, Style};
 
 /// Exit code where a person is needed.
@@ -98,8 +99,10 @@ fn rules(vault: &Vault) -> Result<Rules, Failure> {
 fn settings(here: &Surroundings, plan: &Approved) -> Result<wiggum_engine::Settings, Failure> {
     let mut config = config::resolve(&here.sources(&Flags::default()))?;
     config.backlog = Some(plan.path.clone());
+    let tools = tools(&here.workspace, &config, &here.env);
     let mut settings = run::settings(&here.workspace, config, false)?;
     settings.registry = here.registry();
+    settings.tools = Some(tools);
     Ok(settings)
 }
 
