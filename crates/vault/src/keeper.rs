@@ -318,7 +318,12 @@ impl Keeper {
         let (mut projection, state) = Projection::open(&self.vault, plan, limit, store, Some(record.id))?;
         let standing = Standing::of(&state);
         if standing == Standing::Completed {
-            return Ok(if plan.open == 0 { Next::Finish } else { Next::CarriedOut });
+            if plan.open > 0 {
+                return Ok(Next::CarriedOut);
+            }
+            // Killed before it was moved, it may not have told all of it.
+            projection.write()?;
+            return Ok(Next::Finish);
         }
         projection.write()?;
         self.show(projection.row());
