@@ -58,10 +58,11 @@ const ARROWS: [(&str, &[&str]); 14] = [
 /// All that the pure core may use: no clock, no I/O, no runtime.
 const CORE: [&str; 6] = ["jiff", "schemars", "serde", "serde_json", "thiserror", "uuid"];
 
-/// A little above what the binary needed on all platforms together when this was last looked at (173).
+/// A little above what the binary needed on all platforms together when this was last looked at (322).
 /// Raise it knowingly. The built-in agent's HTTP, TLS and walk over files came with 45 of them, of which
-/// Linux builds 24; the others are Windows' and macOS's own. The YAML of plans brought 10.
-const MOST_DEPENDENCIES: usize = 190;
+/// Linux builds 24; the others are Windows' and macOS's own. MCP came with about 140: its library, tokio and hyper for
+/// both directions, reqwest and the schemas of tools for the client.
+const MOST_DEPENDENCIES: usize = 330;
 
 #[test]
 fn crates_know_only_whom_they_may() {

@@ -303,3 +303,19 @@ fn mcp_json_is_read_beneath_wiggum_toml() {
     assert!(list.contains("is of the type `sse`, which is not spoken here"), "{list}");
     assert!(list.contains("cannot be reached") && !list.contains("hunter22"), "{list}");
 }
+
+#[test]
+fn a_plan_calls_a_tool_once_and_hands_its_result_on() {
+    let place = Place::hostile("fine", "");
+    let step = |number: u32, params: &str| {
+        format!(
+            "- [ ] **Step {number}:** Send it (action_type: mcp_it)\n  - MCP Server: it\n  - Tool: send\n  \
+             - Params: {params}\n\n"
+        )
+    };
+    let steps = step(1, "{text: hello}") + &step(2, "{text: \"after {{ steps.1.result.id }}\"}");
+    place.write("Plan.md", &format!("---\nplan_id: p\nstatus: in_progress\n---\n\n{steps}"));
+    let said = place.said(&["run", "Plan.md", "--headless", "--agent-command", "true"]);
+    assert_eq!(said.code, Some(0), "{} {}", said.out, said.err);
+    assert_eq!(place.log(), "called {\"text\": \"hello\"}\ncalled {\"text\": \"after 7\"}\n");
+}

@@ -677,7 +677,12 @@ impl Loop {
         };
         self.set_state(&open.task, TaskState::Open, at);
         if !stuck {
-            self.note_exhausted(&open.task, verdict_name(verdict));
+            let outcome = match verdict {
+                // Nobody else has told what is wrong.
+                Verdict::Errored { failure } if open.own => failure.message.as_str(),
+                verdict => verdict_name(verdict),
+            };
+            self.note_exhausted(&open.task, outcome);
         }
         match verdict {
             Verdict::Errored { failure } if stuck => {

@@ -41,10 +41,10 @@ pub(super) fn tools(desk: &Desk, args: &McpTools) -> Result<ExitCode, Failure> {
         }
     }
     // One that does not answer must not hide what the others have.
-    if args.server.is_some() || rows.is_empty() {
-        if let Some(failure) = failures.pop() {
-            return Err(failure);
-        }
+    if (args.server.is_some() || rows.is_empty())
+        && let Some(failure) = failures.pop()
+    {
+        return Err(failure);
     }
     for failure in failures {
         failure.report();
