@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::metadata::Metadata;
 
 /// What each crate of ours may depend on among ours.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("wiggum-core", &[]),
     ("wiggum-backlog", &["wiggum-core"]),
     ("wiggum-store", &["wiggum-core"]),
@@ -18,6 +18,8 @@ const ARROWS: [(&str, &[&str]); 13] = [
         "wiggum-engine",
         &["wiggum-agents", "wiggum-backlog", "wiggum-core", "wiggum-store", "wiggum-workspace"],
     ),
+    // A surface that keeps files of its own, through the same doors as the engine.
+    ("wiggum-vault", &["wiggum-backlog", "wiggum-core", "wiggum-engine", "wiggum-store", "wiggum-workspace"]),
     // As another host for the engine, it builds what the engine is given, as the command line does.
     (
         "wiggum-sim",
@@ -44,6 +46,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "wiggum-integrations",
             "wiggum-sim",
             "wiggum-store",
+            "wiggum-vault",
             "wiggum-workspace",
         ],
     ),

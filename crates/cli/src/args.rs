@@ -5,6 +5,7 @@ mod dispatch;
 mod mcp;
 mod serve;
 mod simulate;
+mod vault;
 
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ pub(crate) use dispatch::{DispatchCommand, DispatchSend, DispatchStart};
 pub(crate) use mcp::{McpCall, McpCommand, McpTools};
 pub(crate) use serve::{ServeArgs, Whom};
 pub(crate) use simulate::SimulateArgs;
+pub(crate) use vault::{VaultArgs, VaultCommand};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -132,6 +134,9 @@ pub(crate) enum Command {
     /// MCP: servers and their tools, and the loops of this repository served to clients
     #[command(subcommand, after_help = "More in docs/mcp.md and docs/mcp-server.md.")]
     Mcp(McpCommand),
+    /// Plans in an Obsidian vault: approved by moving a file, answered by ticking a box
+    #[command(subcommand, after_help = vault::EXAMPLES)]
+    Vault(VaultCommand),
     /// Answer a hook of an agent: its question on standard input, the answer on standard output
     ///
     /// `wiggum install` connects these. A session is let go whenever anything is wrong on our side.

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
+use wiggum_backlog::PlanValue;
 use wiggum_core::event::{Event, Flag, FlagKind, MAX_LISTED_PATHS};
 use wiggum_core::ids::{Attempt, Iteration, TaskId};
 use wiggum_core::mutant::{Mutant, planted};
@@ -534,7 +535,12 @@ impl Engine<'_> {
     pub(crate) fn write_status(&mut self, task: &TaskId, status: FileStatus) -> Result<(), EngineError> {
         self.flush()?;
         crash::point("before status");
-        match self.backlog.edit(|backlog| backlog.set_status(task.as_str(), status)) {
+        let iterations = self.journal.state.iterations;
+        let edited = self.backlog.edit(|backlog| {
+            backlog.set_plan(PlanValue::IterationsUsed(iterations));
+            backlog.set_status(task.as_str(), status)
+        });
+        match edited {
             Ok(()) | Err(BacklogError::Edit(_)) => {
                 self.record(Event::StatusWritten { task: task.clone(), status });
             }

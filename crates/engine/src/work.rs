@@ -125,6 +125,8 @@ impl Engine<'_> {
             let part = part.as_os_str().to_string_lossy().to_lowercase();
             CLOSED.contains(&part.as_str())
         });
+        let first = path.split('/').find(|part| !part.is_empty() && *part != ".").unwrap_or_default();
+        let closed = closed || self.settings.closed.iter().any(|folder| folder.eq_ignore_ascii_case(first));
         if closed {
             let message = format!("`{path}` is not for a plan to write");
             return CallOutcome::Refused { message };

@@ -102,6 +102,7 @@ pub(crate) struct Config {
     pub(crate) policy: Policy,
     /// The sections `[mcp.servers.NAME]`, and what `.mcp.json` says beneath them.
     pub(crate) mcp: BTreeMap<String, mcp::ServerConfig>,
+    pub(crate) plans: wiggum_vault::Rules,
     /// The sections `[prices."MODEL"]` as they were written.
     prices: BTreeMap<String, prices::Written>,
     origins: BTreeMap<&'static str, Origin>,
@@ -318,6 +319,7 @@ impl Default for Config {
             agents: BTreeMap::new(),
             policy: Policy::default(),
             mcp: BTreeMap::new(),
+            plans: wiggum_vault::Rules::default(),
             prices: BTreeMap::new(),
             origins: BTreeMap::new(),
         }
