@@ -5,18 +5,21 @@ use std::collections::BTreeSet;
 use crate::metadata::Metadata;
 
 /// What each crate of ours may depend on among ours.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("wiggum-core", &[]),
     ("wiggum-backlog", &["wiggum-core"]),
     ("wiggum-store", &["wiggum-core"]),
     ("wiggum-agents", &["wiggum-core"]),
     ("wiggum-workspace", &["wiggum-core"]),
+    ("wiggum-integrations", &["wiggum-core"]),
     // An agent itself rather than a driver of one: it prints the stream that its driver reads.
     ("wiggum-api-agent", &["wiggum-agents", "wiggum-core", "wiggum-workspace"]),
     (
         "wiggum-engine",
         &["wiggum-agents", "wiggum-backlog", "wiggum-core", "wiggum-store", "wiggum-workspace"],
     ),
+    // A surface that keeps files of its own, through the same doors as the engine.
+    ("wiggum-vault", &["wiggum-backlog", "wiggum-core", "wiggum-engine", "wiggum-store", "wiggum-workspace"]),
     // As another host for the engine, it builds what the engine is given, as the command line does.
     (
         "wiggum-sim",
@@ -44,9 +47,11 @@ const ARROWS: [(&str, &[&str]); 12] = [
             "wiggum-door",
             "wiggum-engine",
             "wiggum-mcp",
+            "wiggum-integrations",
             "wiggum-sim",
             "wiggum-store",
             "wiggum-web",
+            "wiggum-vault",
             "wiggum-workspace",
         ],
     ),
@@ -58,10 +63,11 @@ const ARROWS: [(&str, &[&str]); 12] = [
 /// All that the pure core may use: no clock, no I/O, no runtime.
 const CORE: [&str; 6] = ["jiff", "schemars", "serde", "serde_json", "thiserror", "uuid"];
 
-/// A little above what the binary needed on all platforms together when this was last looked at (173).
+/// A little above what the binary needed on all platforms together when this was last looked at (322).
 /// Raise it knowingly. The built-in agent's HTTP, TLS and walk over files came with 45 of them, of which
-/// Linux builds 24; the others are Windows' and macOS's own.
-const MOST_DEPENDENCIES: usize = 180;
+/// Linux builds 24; the others are Windows' and macOS's own. MCP came with about 140: its library, tokio and hyper for
+/// both directions, reqwest and the schemas of tools for the client.
+const MOST_DEPENDENCIES: usize = 330;
 
 #[test]
 fn crates_know_only_whom_they_may() {

@@ -14,7 +14,8 @@ use wiggum_core::stream::Stream;
 
 use crate::lines::{self, Lines};
 use crate::{
-    AgentEvent, Assignment, CommandText, Driver, Finished, Invocation, StreamParser, Tail, problem_by_exit,
+    Abilities, AgentEvent, Assignment, CommandText, Driver, Finished, Invocation, StreamParser, Tail,
+    problem_by_exit,
 };
 
 #[derive(Clone, Debug)]
@@ -31,6 +32,11 @@ impl Driver for ScriptedAgent {
         let arguments = vec!["scripted-agent".to_owned(), self.scenario.display().to_string()];
         let program = assignment.wiggum.display().to_string();
         Invocation { command: CommandText::Program { program, arguments }, stdin: None, env: Vec::new() }
+    }
+
+    /// Every step is told as it is taken, so silence means something.
+    fn abilities(&self) -> Abilities {
+        Abilities { live: true, ..Abilities::default() }
     }
 
     fn parser(&self) -> Box<dyn StreamParser> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use wiggum_agents::{AgentSpec, Assignment, CommandText, Family, Login, Session};
+use wiggum_agents::{AgentSpec, Assignment, CommandText, Family, Login, McpServer, Session};
 
 fn spec(family: Family) -> AgentSpec {
     AgentSpec::new(family)
@@ -247,5 +247,57 @@ fn the_model_of_a_task_goes_before_that_of_the_agent() {
         };
         assert!(arguments.iter().any(|word| word.contains("the-tasks")), "{family:?}: {arguments:?}");
         assert!(arguments.iter().all(|word| !word.contains("the-agents")), "{family:?}: {arguments:?}");
+    }
+}
+
+/// Who can be handed a server is told of it in full, also of its environment; nobody else is told anything.
+#[test]
+fn a_server_of_tools_is_handed_over_where_that_is_possible() {
+    let server = McpServer {
+        program: "/opt/my wiggum".into(),
+        arguments: vec!["mcp".to_owned(), "serve".to_owned()],
+        env: vec![("WIGGUM_ATTEMPT".to_owned(), "2".to_owned())],
+    };
+    for family in Family::ALL {
+        let words = |mcp: Option<&McpServer>| {
+            let assignment = Assignment {
+                prompt: "do it",
+                prompt_file: Path::new("/state/prompt.md"),
+                wiggum: Path::new("/opt/my wiggum"),
+                session: Session::Fresh,
+                model: None,
+                mcp,
+            };
+            match Family::driver(spec(family)).invocation(&assignment).command {
+                CommandText::Program { arguments, .. } => arguments,
+                CommandText::Line { .. } => panic!("agents are programs"),
+            }
+        };
+        let (without, with) = (words(None), words(Some(&server)));
+        let new: Vec<&String> = with.iter().filter(|word| !without.contains(word) && *word != "-c").collect();
+        let json = r#"{"mcpServers":{"wiggum":{"args":["mcp","serve"],"command":"/opt/my wiggum","#;
+        match family {
+            Family::Claude => {
+                assert!(new[0].contains(r#""permissions":{"allow":["mcp__wiggum"]}"#), "{new:?}");
+                assert_eq!(new[1], "--mcp-config");
+                assert_eq!(*new[2], format!(r#"{json}"env":{{"WIGGUM_ATTEMPT":"2"}}}}}}}}"#));
+            }
+            Family::Codex => assert_eq!(
+                new,
+                [
+                    r#"mcp_servers.wiggum.command="/opt/my wiggum""#,
+                    r#"mcp_servers.wiggum.args=["mcp","serve"]"#,
+                    r#"mcp_servers.wiggum.env={WIGGUM_ATTEMPT="2"}"#,
+                ]
+            ),
+            Family::Copilot => {
+                assert_eq!(new[0], "--additional-mcp-config");
+                assert!(new[1].starts_with(json) && new[1].contains(r#""tools":["*"]"#), "{new:?}");
+            }
+            Family::Gemini | Family::Opencode | Family::Aider | Family::Amp | Family::Api => {
+                assert!(new.is_empty(), "{new:?}");
+            }
+        }
+        assert_eq!(family.abilities().mcp, !new.is_empty());
     }
 }

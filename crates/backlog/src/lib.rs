@@ -234,7 +234,7 @@ impl Backlog {
             match task.work {
                 Work::Agent | Work::File { .. } | Work::Notice { .. } | Work::McpCall { .. } => {}
                 Work::Command { .. } | Work::Gate { .. } | Work::Flow { .. } => {
-                    let (name, known) = (task.work.name(), "agent, file, notice or mcp_call");
+                    let (name, known) = (task.work.name(), "`agent`, `file`, `notice` or `mcp_call`");
                     report(
                         &task.id,
                         &format!("work of kind `{name}` is not available yet; expected {known}"),

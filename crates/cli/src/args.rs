@@ -6,15 +6,17 @@ mod mcp;
 mod page;
 mod serve;
 mod simulate;
+mod vault;
 
 use std::path::PathBuf;
 
 pub(crate) use checkpoint::{CheckpointCommand, RestoreArgs, WhichCheckpoint};
 pub(crate) use dispatch::{DispatchCommand, DispatchSend, DispatchStart};
-pub(crate) use mcp::McpCommand;
+pub(crate) use mcp::{McpCall, McpCommand, McpTools};
 pub(crate) use page::PageArgs;
 pub(crate) use serve::{ServeArgs, Whom};
 pub(crate) use simulate::SimulateArgs;
+pub(crate) use vault::{VaultArgs, VaultCommand};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -136,9 +138,12 @@ pub(crate) enum Command {
     /// Only this machine can reach it, and only with the token in the link it prints.
     #[command(after_help = page::EXAMPLES)]
     Serve(Box<PageArgs>),
-    /// MCP: serve the loops of this repository to clients
-    #[command(subcommand)]
+    /// MCP: servers and their tools, and the loops of this repository served to clients
+    #[command(subcommand, after_help = "More in docs/mcp.md and docs/mcp-server.md.")]
     Mcp(McpCommand),
+    /// Plans in an Obsidian vault: approved by moving a file, answered by ticking a box
+    #[command(subcommand, after_help = vault::EXAMPLES)]
+    Vault(VaultCommand),
     /// Answer a hook of an agent: its question on standard input, the answer on standard output
     ///
     /// `wiggum install` connects these. A session is let go whenever anything is wrong on our side.

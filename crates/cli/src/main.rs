@@ -17,6 +17,7 @@ mod narrate;
 mod plot;
 mod record;
 mod sandbox;
+mod servers;
 mod session;
 mod started;
 mod team;

@@ -162,6 +162,18 @@ fn going_back_puts_branch_tasks_and_backlog_back_and_keeps_what_came_after() {
     assert!(backlog.contains("Do C well"), "{backlog}");
     assert_eq!(backlog.matches("\"passes\": true").count(), 1, "{backlog}");
     assert_eq!([sandbox.state_of("A"), sandbox.state_of("B")], ["done", "open"]);
+    // Nobody takes it for the run that ended, in whatever they look.
+    let id = sandbox.state().id.unwrap();
+    let file = fs::read_to_string(sandbox.state_dir().loop_dir(id).join("status.json")).unwrap();
+    for status in [serde_json::from_str(&file).unwrap(), json(&sandbox, &["status"])[0].clone()] {
+        assert_eq!(
+            (&status["state"], &status["restored"]),
+            (&"initializing".into(), &went["id"]),
+            "{status}"
+        );
+        assert_eq!((&status["termination_reason"], &status["counts"]["done"]), (&Value::Null, &1.into()));
+    }
+    sandbox.wiggum(&["status"]).exits(0).says("back at a checkpoint: `wiggum run` goes on").says("1/3 done");
     let kept = kept_under(&sandbox);
     assert_eq!(kept, [went["kept_under"].as_str().unwrap()]);
     assert_eq!(sandbox.git(&["rev-parse", &kept[0]]), tip_with_words);
@@ -169,6 +181,7 @@ fn going_back_puts_branch_tasks_and_backlog_back_and_keeps_what_came_after() {
 
     sandbox.run(WORKER, &["--verify", "true"]).exits(0);
     assert_eq!(sandbox.worked_on(), ["A", "B", "C", "B", "C"]);
+    assert_eq!(json(&sandbox, &["status"])[0]["state"], "completed");
     assert_eq!(sandbox.state().task(&"B".into()).unwrap().attempts, 2);
     assert_eq!(sandbox.git(&["rev-parse", "HEAD~2"]), first);
     assert!(sandbox.exists("C.txt"));

@@ -13,6 +13,7 @@ use uuid::Uuid;
 use crate::event::Usage;
 use crate::handoff::Trigger;
 use crate::ids::{Attempt, Iteration, LoopId, Seq, TaskId};
+use crate::mutant::{Mutant, planted};
 use crate::policy::Millis;
 use crate::signal::notes::Notes;
 use crate::state::{Loop, OpenIteration, Stage, millis_between};
@@ -294,7 +295,11 @@ pub fn build(state: &Loop, id: Uuid, at: Timestamp) -> Checkpoint {
             seq: state.seq,
             next_steps: notes.handoff.into_iter().chain(notes.next_steps).collect(),
         },
-        previous: checkpoints.last.as_ref().map(|last| last.sha256.clone()),
+        previous: checkpoints
+            .last
+            .as_ref()
+            .filter(|_| !planted(Mutant::BreaksChain))
+            .map(|last| last.sha256.clone()),
     }
 }
 

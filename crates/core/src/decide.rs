@@ -356,7 +356,8 @@ fn run_deadline(state: &Loop, now: Timestamp) -> Option<Timestamp> {
 fn gather(state: &Loop, open: &OpenIteration) -> Plan {
     let (iteration, attempt) =
         (open.iteration, open.attempt.saturating_add(u32::from(planted(Mutant::StaleResults))));
-    if !open.tree_taken {
+    let too_early = planted(Mutant::ChecksFirst) && open.evidence.is_empty() && open.claim.is_some();
+    if !open.tree_taken && !too_early {
         return one(Action::TakeTree { iteration, attempt });
     }
     if wants_evidence(state, open) {
@@ -383,7 +384,10 @@ fn signals(state: &Loop, open: &OpenIteration) -> Vec<Signal> {
 
 /// What follows from the last event and has to be out of the way before anything new starts.
 fn tidy(state: &Loop) -> Option<Plan> {
-    if let Some((task, iteration)) = &state.unkept {
+    if state.unkept.is_some() && planted(Mutant::ResetsUnkept) {
+        return Some(one(Action::ResetWorkspace));
+    }
+    if let Some((task, iteration)) = state.unkept.as_ref().filter(|_| !planted(Mutant::ForgetsWork)) {
         return Some(one(Action::KeepWork { task: task.clone(), iteration: *iteration }));
     }
     if let Some((task, reason)) = state.to_fail.front() {
@@ -393,9 +397,11 @@ fn tidy(state: &Loop) -> Option<Plan> {
         return Some(raise(state, task.clone(), question.clone()));
     }
     if let Some((iteration, attempt, trigger)) = state.handoffs.due.clone() {
+        let iteration = iteration + u32::from(planted(Mutant::HandsOverAnother));
         return Some(record(Event::HandoffStarted { iteration, attempt, trigger, asked: false }));
     }
-    if state.checkpoints.due {
+    let left_out = planted(Mutant::SkipsCheckpoints) && state.checkpoints.last.is_some();
+    if state.checkpoints.due && !left_out {
         return Some(one(Action::Checkpoint));
     }
     write_status(state)
@@ -435,14 +441,27 @@ fn hold_for_answer(state: &Loop, now: Timestamp) -> Option<Plan> {
     }
     let until = |raised_at| add_millis(raised_at, state.policy.people.wait.0);
     let held = state.questions.values().map(|asked| until(asked.raised_at)).filter(|at| *at > now).min()?;
-    Some(Plan { wake_at: Some(held), waiting: Some(waiting_for_answers(state)), ..Plan::default() })
+    Some(wait_for_answers(state, Some(held), now))
+}
+
+/// People may take longer than the run has time for.
+fn wait_for_answers(state: &Loop, until: Option<Timestamp>, now: Timestamp) -> Plan {
+    if let Some(detail) = termination::time_is_up(state, now) {
+        return end(state, EndReason::MaxDuration, detail);
+    }
+    let questions = state.questions.keys().copied().collect();
+    Plan {
+        wake_at: [until, run_deadline(state, now)].into_iter().flatten().min(),
+        waiting: Some(Waiting::Answer { questions }),
+        ..Plan::default()
+    }
 }
 
 fn start_next(state: &Loop, now: Timestamp) -> Plan {
     let next = state.tasks.next(now);
     let delayed = state.tasks.next_delayed(now);
     if next.is_none() && delayed.is_none() {
-        return ask_or_end(state);
+        return ask_or_end(state, now);
     }
     if let Some((reason, detail)) = termination::reached(state, now) {
         return end(state, reason, detail);
@@ -470,7 +489,8 @@ fn cool_down(state: &Loop, now: Timestamp) -> Option<Plan> {
     let (tripped, until) = state.breaker.cooling(&state.policy.breaker)?;
     let waiting = Waiting::Breaker { why: tripped.why.clone(), until };
     let wake_at = [Some(until), run_deadline(state, now)].into_iter().flatten().min();
-    (until > now).then(|| Plan { wake_at, waiting: Some(waiting), ..Plan::default() })
+    let cools = until > now && !planted(Mutant::IgnoresCooldown);
+    cools.then(|| Plan { wake_at, waiting: Some(waiting), ..Plan::default() })
 }
 
 fn hold_for_budget(state: &Loop, now: Timestamp) -> Option<Plan> {
@@ -490,7 +510,8 @@ fn told(Alert { gauge, task, threshold }: Alert) -> Event {
 
 fn start(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Plan {
     if !entry.spec.work.is_agents() {
-        return start_with(state, entry, String::new());
+        let somebody = if planted(Mutant::SendsAgent) { "somebody" } else { "" };
+        return start_with(state, entry, somebody.to_owned());
     }
     if let Some(reason) = budget::task_exhausted(state, &entry.spec.id) {
         return record(Event::TaskFailed { task: entry.spec.id.clone(), reason });
@@ -519,7 +540,7 @@ fn start_with(state: &Loop, entry: &TaskEntry, agent: String) -> Plan {
         Workspace::Clean => true,
         Workspace::Holds(holder) => *holder == task && carried.is_some(),
     };
-    if !fits && state.git {
+    if !fits && state.git && !planted(Mutant::CarriesAcross) {
         return one(Action::ResetWorkspace);
     }
     one(Action::StartIteration {
@@ -532,7 +553,7 @@ fn start_with(state: &Loop, entry: &TaskEntry, agent: String) -> Plan {
 }
 
 /// Nothing can start: people are asked about what stands in the way, or needed to answer.
-fn ask_or_end(state: &Loop) -> Plan {
+fn ask_or_end(state: &Loop, now: Timestamp) -> Plan {
     for blocker in state.tasks.blockers() {
         let task = &blocker.spec.id;
         if state.run.asked_about.contains(task)
@@ -552,13 +573,9 @@ fn ask_or_end(state: &Loop) -> Plan {
         return raise(state, Some(task.clone()), question);
     }
     if state.policy.people.present && !state.questions.is_empty() {
-        return Plan { waiting: Some(waiting_for_answers(state)), ..Plan::default() };
+        return wait_for_answers(state, None, now);
     }
     end(state, EndReason::PersonNeeded, needed_text(state))
-}
-
-fn waiting_for_answers(state: &Loop) -> Waiting {
-    Waiting::Answer { questions: state.questions.keys().copied().collect() }
 }
 
 /// Ends the run, with the workspace as its user would want to find it: the unfinished work is under
@@ -573,7 +590,13 @@ fn end(state: &Loop, reason: EndReason, detail: String) -> Plan {
     }
     match &state.user_changes {
         Some(commit) => one(Action::PutBackUserChanges { commit: commit.clone() }),
-        None => record(Event::RunEnded { run: state.run.number, reason, detail }),
+        None => {
+            let mut plan = record(Event::RunEnded { run: state.run.number, reason, detail });
+            if planted(Mutant::EndsTwice) {
+                plan.actions.extend_from_within(..);
+            }
+            plan
+        }
     }
 }
 

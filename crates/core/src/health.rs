@@ -13,6 +13,7 @@ use crate::decide::{Action, Plan, StopWhy};
 use crate::event::{Answer, Event, Question, QuestionKind};
 use crate::handoff::Trigger;
 use crate::ids::{QuestionId, TaskId};
+use crate::mutant::{Mutant, planted};
 use crate::policy::Millis;
 use crate::state::{Loop, OpenIteration, Stage, add_millis, millis_between};
 
@@ -303,7 +304,7 @@ fn next(state: &Loop, open: &OpenIteration, pulse: &Pulse) -> Option<(Timestamp,
 }
 
 fn first(rules: &Rules) -> Step {
-    if rules.nudges > 0 { Step::Nudge } else { Step::Escalate }
+    if rules.nudges > 0 && !planted(Mutant::SkipsNudges) { Step::Nudge } else { Step::Escalate }
 }
 
 fn take(state: &Loop, open: &OpenIteration, pulse: &Pulse, step: Step, now: Timestamp) -> Vec<Action> {

@@ -21,19 +21,25 @@ mutants! {
     // Order.
     SeqStandsStill,
     StaleEpoch,
+    LosesEvents,
+    ForgetsEpoch,
     ForgetsItself,
     // Runs.
     StartsInsideRun,
     ForgetsRunNumber,
     ResumesEndedRun,
     NeverEnds,
+    EndsTwice,
+    RunsUnstarted,
     // Starting an iteration.
     StartsBeside,
     StartsWhilePaused,
     IgnoresStop,
     SkipsNumber,
     IgnoresIterationLimit,
-    IgnoresBudget,
+    IgnoresBreaker,
+    IgnoresCooldown,
+    SkipsCheckpoints,
     UnknownTask,
     WorksOnSettled,
     MiscountsAttempts,
@@ -41,6 +47,14 @@ mutants! {
     IgnoresDependencies,
     WrongAgent,
     IgnoresUnavailable,
+    // Money.
+    IgnoresBudget,
+    IgnoresTaskBudget,
+    IgnoresRate,
+    ForgetsAlerts,
+    AlertsEarly,
+    GrantsEverything,
+    RefusesEverything,
     // Judging it.
     StaleResults,
     CallsUnavailable,
@@ -51,12 +65,32 @@ mutants! {
     CallsVerified,
     AcceptsEverything,
     CompletesOtherwise,
+    CompletesAnother,
     InterruptsTwice,
+    SkipsNudges,
+    HandsOverAnother,
+    HandsOverUnasked,
+    // The work tree.
+    ChecksFirst,
+    TrustsAltered,
+    ForgetsWork,
+    KeepsTwice,
+    ResetsUnkept,
+    CarriesAcross,
+    // Checkpoints.
+    BreaksChain,
+    LosesCheckpoint,
+    LeavesRestore,
+    RestoresAhead,
+    RestoresTwice,
     // Calls.
     ForgetsCalls,
     CallsInDoubt,
+    SendsAgent,
+    ReportsForEngine,
     // People.
     NudgesNobody,
+    NudgesTheAbsent,
     AnswersTwice,
     SkipsQuestionNumber,
     // Ends.
@@ -65,6 +99,12 @@ mutants! {
     CallsItDone,
     EndsEarly,
     StopsUnasked,
+    TripsBlindly,
+    CountsTerminations,
+    CountsErrors,
+    CountsIdleness,
+    EndsBeforeTime,
+    EndsRich,
 }
 
 #[cfg(feature = "mutants")]

@@ -109,6 +109,9 @@ impl Loop {
     /// The restore that was begun is complete: the tasks are as they were.
     pub(crate) fn finish_restore(&mut self, at: Timestamp) {
         let Some(restoring) = self.restoring.take() else { return };
+        if !self.run.active {
+            self.run.restored = Some(restoring.checkpoint);
+        }
         for then in restoring.tasks {
             self.put_back(then, at);
         }

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::Timestamp;
+use uuid::Uuid;
 
 use crate::agents::Agents;
 use crate::breaker::{self, Breaker};
@@ -107,6 +108,8 @@ pub struct Run {
     pub usage: Usage,
     pub stop_requested: Option<String>,
     pub ended: Option<(EndReason, String)>,
+    /// The checkpoint the loop was put back to since the run ended.
+    pub restored: Option<Uuid>,
     /// Failed or blocking tasks a person was asked about in this run.
     pub asked_about: BTreeSet<TaskId>,
 }
@@ -236,6 +239,7 @@ impl Loop {
                 self.name.clone_from(name);
                 self.repository.clone_from(repository);
                 self.backlog.clone_from(backlog);
+                self.run.active = planted(Mutant::RunsUnstarted);
             }
             Event::RunStarted { run, policy, agent, git, version: _, sandbox: _ } => {
                 self.agents.start_anew();
@@ -369,6 +373,9 @@ impl Loop {
             Event::TreeAltered { .. } => {
                 if let Some(open) = &mut self.open {
                     open.stage = Stage::Judging;
+                    if planted(Mutant::TrustsAltered) {
+                        return;
+                    }
                     open.altered += 1;
                     open.tree_taken = false;
                     open.evidence.clear();
@@ -670,7 +677,12 @@ impl Loop {
         };
         self.set_state(&open.task, TaskState::Open, at);
         if !stuck {
-            self.note_exhausted(&open.task, verdict_name(verdict));
+            let outcome = match verdict {
+                // Nobody else has told what is wrong.
+                Verdict::Errored { failure } if open.own => failure.message.as_str(),
+                verdict => verdict_name(verdict),
+            };
+            self.note_exhausted(&open.task, outcome);
         }
         match verdict {
             Verdict::Errored { failure } if stuck => {
@@ -895,6 +907,10 @@ impl Loop {
         let Some(open) = std::mem::replace(&mut self.open, under_way) else { return };
         self.iterations = open.iteration.saturating_sub(1);
         self.run.iterations = self.run.iterations.saturating_sub(1);
+        if open.vitals.health == Health::Terminated {
+            // It will be given up again, in the attempt that takes the place of this one.
+            self.run.terminations = self.run.terminations.saturating_sub(1);
+        }
         self.note_worked(&open);
         self.handoffs.pending.clone_from(&open.after_handoff);
         self.set_state(&open.task, TaskState::Open, at);

@@ -323,6 +323,10 @@ impl Tasks {
         let was_done = self.entries[slot].is_done();
         self.dequeue(slot);
         self.count(slot, -1);
+        if !matches!(state, TaskState::Open | TaskState::Running) {
+            // Nobody should wait for what does not come.
+            self.undelay(slot);
+        }
         self.entries[slot].state = state;
         self.count(slot, 1);
         self.enqueue(slot, at);

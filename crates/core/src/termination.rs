@@ -154,17 +154,23 @@ pub fn reached(state: &Loop, now: Timestamp) -> Option<(EndReason, String)> {
 }
 
 fn breaker_open(state: &Loop, _now: Timestamp) -> Option<String> {
-    state.breaker.opened_in(state.run.number).map(|tripped| tripped.why.clone())
+    if planted(Mutant::IgnoresBreaker) {
+        return None;
+    }
+    let blindly = (planted(Mutant::TripsBlindly) && state.run.without_progress > 0).then(String::new);
+    state.breaker.opened_in(state.run.number).map(|tripped| tripped.why.clone()).or(blindly)
 }
 
 fn agents_terminated(state: &Loop, _now: Timestamp) -> Option<String> {
     let (limit, times) = (state.policy.health.max_terminations, state.run.terminations);
+    let times = times + u32::from(planted(Mutant::CountsTerminations));
     (limit > 0 && times >= limit)
         .then(|| format!("{times} agents in a row showed no sign of life and were ended"))
 }
 
 fn errors_in_a_row(state: &Loop, _now: Timestamp) -> Option<String> {
     let (limit, times) = (state.policy.limits.consecutive_errors, state.run.consecutive_errors);
+    let times = times + u32::from(planted(Mutant::CountsErrors));
     (limit > 0 && times >= limit).then(|| format!("{times} errors in a row"))
 }
 
@@ -179,12 +185,14 @@ fn iterations_used(state: &Loop, _now: Timestamp) -> Option<String> {
     Some(format!("{limit} iterations used"))
 }
 
-fn time_is_up(state: &Loop, now: Timestamp) -> Option<String> {
-    let limit = state.policy.limits.duration.filter(|limit| state.active_ms(now) >= limit.0)?;
+pub(crate) fn time_is_up(state: &Loop, now: Timestamp) -> Option<String> {
+    let early = if planted(Mutant::EndsBeforeTime) { 600_000 } else { 0 };
+    let limit = state.policy.limits.duration.filter(|limit| state.active_ms(now) + early >= limit.0)?;
     Some(format!("ran for {:?}", limit.as_duration()))
 }
 
 fn nothing_changes(state: &Loop, _now: Timestamp) -> Option<String> {
     let (limit, times) = (state.policy.limits.no_progress, state.run.without_progress);
+    let times = times + u32::from(planted(Mutant::CountsIdleness));
     (limit > 0 && times >= limit).then(|| format!("{times} iterations without a completion or a change"))
 }

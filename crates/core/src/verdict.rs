@@ -1,6 +1,7 @@
 //! Judging an attempt: the agent's claim against what the engine saw itself.
 
 use crate::event::{Evidence, Flag, FlagKind, Trouble, Verdict};
+use crate::handoff::Trigger;
 use crate::mutant::{Mutant, planted};
 use crate::policy::{OnTouch, Policy, Protect};
 use crate::state::{Loop, OpenIteration};
@@ -59,6 +60,9 @@ pub fn judge(state: &Loop, open: &OpenIteration) -> Verdict {
     }
     if !open.asked.is_empty() {
         return Verdict::Asked;
+    }
+    if planted(Mutant::HandsOverUnasked) && open.claim.is_none() {
+        return Verdict::HandedOver { trigger: Trigger::Timeout };
     }
     let unclaimed_is_enough = state.policy.checks.complete_without_claim && !open.evidence.is_empty();
     if open.claim.is_none() && !unclaimed_is_enough && !planted(Mutant::AcceptsUnclaimed) {

@@ -310,6 +310,23 @@ fn what_a_person_ended_is_no_failure_of_health() {
 }
 
 #[test]
+fn an_agent_given_up_in_an_interrupted_attempt_does_not_count_twice() {
+    let mut patient = Patient::new(|world| world.policy.health.max_terminations = 2);
+    patient.until_minute(75);
+    assert_eq!((patient.health(), patient.world.state.run.terminations), (Health::Terminated, 1));
+    // The engine is gone before the agent's end is on record.
+    patient.world.push(Event::Interrupted {
+        iteration: 1,
+        attempt: 1,
+        reason: "the engine was gone".to_owned(),
+        ended_processes: 1,
+        kept: None,
+    });
+    assert_eq!(patient.world.state.run.terminations, 0);
+    assert_eq!(checker::check(&patient.world.journal), vec![]);
+}
+
+#[test]
 fn a_persons_word_holds_although_the_agent_stirs() {
     let mut patient = Patient::new(|_| {});
     patient.until_minute(61).answer(Answer::Option { number: 3 }).beat().until_minute(62);

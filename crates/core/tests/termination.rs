@@ -3,9 +3,12 @@
 #[expect(dead_code, reason = "each test file uses its part of this")]
 mod support;
 
-use support::{Mood, World};
+use support::{Mood, World, question};
 use wiggum_core::breaker::{Phase, Tripped};
-use wiggum_core::event::EndReason;
+use wiggum_core::checker;
+use wiggum_core::decide::{Waiting, decide};
+use wiggum_core::event::{EndReason, Event};
+use wiggum_core::ids::{QuestionId, TaskId};
 use wiggum_core::policy::Millis;
 use wiggum_core::state::Loop;
 use wiggum_core::termination::{TABLE, reached};
@@ -87,4 +90,38 @@ fn a_completion_in_the_last_allowed_iteration_beats_every_guard() {
     world.start(&["a"]);
     world.run();
     assert_eq!(world.ended(), EndReason::GoalAchieved);
+}
+
+#[test]
+fn people_who_do_not_answer_cannot_keep_a_run_beyond_its_time() {
+    // At first the question holds everything up; later nothing else could start anyway.
+    for (patience, wake_at) in [(600, 60), (30, 30)] {
+        let mut world = World::new(1, Mood::Diligent);
+        world.policy.people.present = true;
+        world.policy.people.wait = Millis::from_secs(patience);
+        world.policy.limits.duration = Some(Millis::from_secs(60));
+        world.start(&["a"]);
+        let began = world.now();
+        world.push(Event::QuestionRaised {
+            id: QuestionId(1),
+            task: Some(TaskId::from("a")),
+            question: question(),
+        });
+        let after = |seconds: u64| wiggum_core::state::add_millis(began, seconds * 1000);
+        let plan = decide(&world.state, world.now());
+        assert_eq!(plan.waiting, Some(Waiting::Answer { questions: vec![QuestionId(1)] }));
+        assert_eq!((plan.actions, plan.wake_at), (vec![], Some(after(wake_at))));
+        world.advance_seconds(40);
+        assert_eq!(
+            decide(&world.state, world.now()).wake_at,
+            Some(after(60)),
+            "with {patience} s of patience"
+        );
+        world.advance_seconds(20);
+        world.run();
+        assert_eq!(world.ended(), EndReason::MaxDuration);
+        assert_eq!(checker::check(&world.journal), vec![]);
+        // The question is still there for whoever comes.
+        assert!(world.state.questions.contains_key(&QuestionId(1)));
+    }
 }

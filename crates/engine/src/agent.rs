@@ -46,6 +46,12 @@ impl Settings {
         self.agent_mcp && self.agent(name).is_some_and(|agent| agent.driver.abilities().mcp)
     }
 
+    /// Those of its agents that cannot be handed our MCP server although it is asked for.
+    pub fn without_tools(&self) -> Vec<&str> {
+        let named = self.policy.agents.order.iter().map(String::as_str);
+        named.filter(|name| self.agent_mcp && !self.hands_tools_to(name)).collect()
+    }
+
     /// How the first choice is called, and who takes over.
     pub fn describe_agents(&self) -> String {
         let order = &self.policy.agents.order;

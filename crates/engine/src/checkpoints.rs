@@ -12,6 +12,7 @@ use uuid::Uuid;
 use wiggum_core::checkpoint::{self, Checkpoint};
 use wiggum_core::event::Event;
 use wiggum_core::ids::{Iteration, LoopId, Seq, TaskId};
+use wiggum_core::mutant::{Mutant, planted};
 use wiggum_store::{Store, StoreError};
 use wiggum_workspace::crash;
 
@@ -115,7 +116,8 @@ impl Journal {
     pub(crate) fn checkpoint(&mut self, by: &str, now: Timestamp) -> Kept {
         let id = Uuid::now_v7();
         let made = checkpoint::build(&self.state, id, now);
-        let checkpoint = self.keep_whole(&made.text());
+        let text = if planted(Mutant::LosesCheckpoint) { String::new() } else { made.text() };
+        let checkpoint = self.keep_whole(&text);
         let kept = Kept {
             seq: self.state.seq + 1,
             at: now,

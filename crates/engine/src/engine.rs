@@ -71,6 +71,10 @@ pub struct Settings {
     /// All agents that the policy names.
     pub agents: Vec<Agent>,
     pub allow_dirty: bool,
+    /// May a repository around the workspace be committed to? Else it is as if there were none.
+    pub git: bool,
+    /// Folders of the workspace in which no task may create a file.
+    pub closed: Vec<String>,
     /// Agents that know how are handed our own MCP server.
     pub agent_mcp: bool,
     /// What agents are kept in.
@@ -102,6 +106,8 @@ impl Settings {
             policy,
             agents,
             allow_dirty: false,
+            git: true,
+            closed: Vec::new(),
             agent_mcp: false,
             sandbox: Sandbox { kind: None, says: String::new(), writable: Vec::new() },
             tap: None,
@@ -300,7 +306,8 @@ impl<'a> Engine<'a> {
         let state = read_state(&store, id)?;
         let clock = Clock::starting_after(Arc::clone(&host), state.last_at);
         let marker = Some(("WIGGUM_LOOP_ID".to_owned(), id.to_string()));
-        let git = host.repository(&settings.workspace)?.map(|git| git.with_marker(marker));
+        let git = if settings.git { host.repository(&settings.workspace)? } else { None };
+        let git = git.map(|git| git.with_marker(marker));
         let (sender, inputs) = sync_channel(INPUTS);
         if settings.prompt.is_none() && state.open.is_some() {
             // The agent of before a crash may have removed it; it will be put back.

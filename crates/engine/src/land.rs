@@ -1,7 +1,7 @@
 //! Landing: an accepted attempt becomes a commit, together with its completion in the backlog.
 
 use wiggum_core::event::Event;
-use wiggum_core::ids::{Attempt, Iteration};
+use wiggum_core::ids::{Attempt, Iteration, TaskId};
 use wiggum_core::mutant::{Mutant, planted};
 use wiggum_core::state::{OpenIteration, Stage};
 use wiggum_core::task::FileStatus;
@@ -126,9 +126,10 @@ impl Engine<'_> {
     }
 
     fn complete(&mut self, open: &OpenIteration, commit: Option<String>, verified: bool) {
+        let another = planted(Mutant::CompletesAnother).then(|| TaskId::from("another"));
         self.record(Event::TaskCompleted {
             iteration: open.iteration,
-            task: open.task.clone(),
+            task: another.unwrap_or_else(|| open.task.clone()),
             attempt: open.attempt,
             commit,
             verified: verified != planted(Mutant::CompletesOtherwise),

@@ -91,3 +91,4 @@ pub use host::{Host, Machine, Program};
 pub use iteration::command_line;
 pub use restore::{Changes, Restored};
 pub use sandbox::Sandbox;
+pub use wiggum_agents::AgentEvent;

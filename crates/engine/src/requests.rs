@@ -60,6 +60,13 @@ pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated
             Some(open) if open.stage == Stage::Agent || planted(Mutant::NudgesNobody) => {
                 Translated::Nudge(text.clone())
             }
+            None if planted(Mutant::NudgesTheAbsent) => one(Event::Nudged {
+                iteration: state.iterations,
+                attempt: 1,
+                text: text.clone(),
+                delivered: false,
+                by,
+            }),
             Some(_) | None => notice(None, "nobody heard the nudge: no agent is at work".to_owned()),
         },
         Request::Skip { task } => match state.task(task).map(|entry| &entry.state) {

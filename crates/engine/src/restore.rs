@@ -6,6 +6,7 @@
 use uuid::Uuid;
 use wiggum_core::event::Event;
 use wiggum_core::ids::Seq;
+use wiggum_core::mutant::{Mutant, planted};
 use wiggum_core::restore;
 use wiggum_core::state::{Loop, Workspace};
 use wiggum_workspace::crash;
@@ -35,6 +36,9 @@ impl Engine<'_> {
     /// Puts the loop back to a checkpoint. No run may be under way: this engine holds the lease.
     pub fn restore(&mut self, id: Uuid, changes: Changes, by: &str) -> Result<Restored, EngineError> {
         let result = self.go_back(id, changes, by);
+        if result.is_ok() {
+            self.write_status_file();
+        }
         let epoch = self.journal.epoch();
         let released = self.journal.store.release(self.journal.id, epoch);
         let restored = result?;
@@ -62,7 +66,7 @@ impl Engine<'_> {
         };
         self.record(Event::RestoreStarted {
             id,
-            to_seq: kept.seq,
+            to_seq: if planted(Mutant::RestoresAhead) { Seq::MAX } else { kept.seq },
             commit,
             branch,
             from,
@@ -142,7 +146,8 @@ impl Engine<'_> {
 
     /// Carries out what a restore that was begun is about. Nothing to do is fine.
     pub(crate) fn complete_restore(&mut self) -> Result<(), EngineError> {
-        let Some(restoring) = self.journal.state.restoring.clone() else { return Ok(()) };
+        let restoring = self.journal.state.restoring.clone().filter(|_| !planted(Mutant::LeavesRestore));
+        let Some(restoring) = restoring else { return Ok(()) };
         if let Some(git) = &self.git {
             // There, it was kept before anything changed, and must not be overwritten with less.
             match git.resolve(&restoring.reference)? {
@@ -156,6 +161,9 @@ impl Engine<'_> {
             crash::point("branch put back");
         }
         self.in_place = None;
+        if planted(Mutant::RestoresTwice) {
+            self.record(Event::Restored { id: restoring.checkpoint });
+        }
         self.record(Event::Restored { id: restoring.checkpoint });
         self.flush()?;
         crash::point("restored");

@@ -55,6 +55,9 @@ pub struct Status {
     /// Why the run ended, if it did: one of the documented strings.
     pub termination_reason: Option<String>,
     pub detail: Option<String>,
+    /// The checkpoint the loop was put back to; no run has begun since.
+    #[serde(default)]
+    pub restored: Option<String>,
     pub updated_at: Option<Timestamp>,
 }
 
@@ -146,6 +149,13 @@ pub struct IterationStatus {
     pub cost: f64,
 }
 
+impl Status {
+    /// Does nothing wait to be gone on with? A run that has ended, or a loop that was put back since.
+    pub fn is_at_rest(&self) -> bool {
+        self.termination_reason.is_some() || self.restored.is_some()
+    }
+}
+
 /// The status as it is stored beside the journal.
 pub fn projection(state: &Loop, now: Timestamp) -> String {
     serde_json::to_string(&status(state, now)).unwrap_or_default()
@@ -153,6 +163,8 @@ pub fn projection(state: &Loop, now: Timestamp) -> String {
 
 pub fn status(state: &Loop, now: Timestamp) -> Status {
     let counts = state.tasks.counts();
+    // How a run ended says nothing of a loop that was put back since.
+    let ended = state.run.ended.as_ref().filter(|_| state.run.restored.is_none());
     Status {
         loop_id: state.id.map(|id| id.to_string()).unwrap_or_default(),
         name: state.name.clone(),
@@ -188,16 +200,20 @@ pub fn status(state: &Loop, now: Timestamp) -> Status {
         unpriced_tokens: state.spending.unpriced,
         budgets: budgets(state),
         started_at: state.run.started_at,
-        completed_at: state.run.ended.as_ref().and(state.last_at),
+        completed_at: ended.and(state.last_at),
         active_seconds: state.run.active_ms as f64 / 1000.0,
-        termination_reason: state.run.ended.as_ref().map(|(reason, _)| reason.name().to_owned()),
-        detail: state.run.ended.as_ref().map(|(_, detail)| detail.clone()),
+        termination_reason: ended.map(|(reason, _)| reason.name().to_owned()),
+        detail: ended.map(|(_, detail)| detail.clone()),
+        restored: state.run.restored.map(|id| id.to_string()),
         updated_at: state.last_at,
     }
 }
 
 /// The states a loop can be in.
 fn state_name(state: &Loop) -> &'static str {
+    if state.run.restored.is_some() {
+        return "initializing";
+    }
     if let Some((reason, _)) = &state.run.ended {
         return reason.ending().state;
     }

@@ -5,10 +5,12 @@ use std::fs;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
+use wiggum_backlog::PlanValue;
 use wiggum_core::event::{Event, Flag, FlagKind, MAX_LISTED_PATHS};
 use wiggum_core::ids::{Attempt, Iteration, TaskId};
+use wiggum_core::mutant::{Mutant, planted};
 use wiggum_core::state::{OpenIteration, Workspace};
-use wiggum_core::task::FileStatus;
+use wiggum_core::task::{FileStatus, Work};
 use wiggum_core::verdict::checks_for;
 use wiggum_core::weaken::{TestFile, is_test_path, weakened};
 use wiggum_workspace::crash;
@@ -305,6 +307,8 @@ impl Engine<'_> {
         let Some(open) = self.journal.state.open.clone() else { return Ok(()) };
         let mut flags: Vec<Flag> = self.watched.prompt_flag().into_iter().collect();
         let (changed, digest) = match &self.git {
+            // The engine knows what it did itself.
+            None if open.own => (self.own_changes(&open), String::new()),
             None => (Vec::new(), stamp_of_tree(&self.settings.workspace, &self.settings.backlog)),
             Some(git) => {
                 flags.extend(self.put_back_hooks()?);
@@ -322,6 +326,7 @@ impl Engine<'_> {
         };
         let changed_total = match &self.git {
             Some(_) => u32::try_from(changed.len()).unwrap_or(u32::MAX),
+            None if open.own => u32::try_from(changed.len()).unwrap_or(u32::MAX),
             None => u32::from(
                 Some(&digest) != self.journal.state.task(&open.task).and_then(|e| e.last_digest.as_ref()),
             ),
@@ -335,6 +340,13 @@ impl Engine<'_> {
             flags,
         });
         Ok(())
+    }
+
+    fn own_changes(&self, open: &OpenIteration) -> Vec<String> {
+        match self.journal.state.task(&open.task).map(|entry| &entry.spec.work) {
+            Some(Work::File { path, .. }) if open.error.is_none() => vec![path.clone()],
+            _ => Vec::new(),
+        }
     }
 
     /// The state of the tree, with nothing staged that is not the attempt's to commit: an agent may
@@ -463,7 +475,11 @@ impl Engine<'_> {
             git.keep_work(&reference, &format!("Unfinished work on {task}, iteration {iteration}"))?;
         crash::point("work kept");
         self.in_place = Some(commit.clone());
-        self.record(Event::WorkKept { iteration, task: task.clone(), reference, commit });
+        let kept = Event::WorkKept { iteration, task: task.clone(), reference, commit };
+        if planted(Mutant::KeepsTwice) {
+            self.record(kept.clone());
+        }
+        self.record(kept);
         Ok(())
     }
 
@@ -519,7 +535,12 @@ impl Engine<'_> {
     pub(crate) fn write_status(&mut self, task: &TaskId, status: FileStatus) -> Result<(), EngineError> {
         self.flush()?;
         crash::point("before status");
-        match self.backlog.edit(|backlog| backlog.set_status(task.as_str(), status)) {
+        let iterations = self.journal.state.iterations;
+        let edited = self.backlog.edit(|backlog| {
+            backlog.set_plan(PlanValue::IterationsUsed(iterations));
+            backlog.set_status(task.as_str(), status)
+        });
+        match edited {
             Ok(()) | Err(BacklogError::Edit(_)) => {
                 self.record(Event::StatusWritten { task: task.clone(), status });
             }

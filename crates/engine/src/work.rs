@@ -5,8 +5,9 @@
 
 use serde_json::Value;
 use wiggum_core::decide::StopWhy;
-use wiggum_core::event::{BlobRef, Event, Failure};
+use wiggum_core::event::{BlobRef, Event, Failure, Report};
 use wiggum_core::ids::{Attempt, Iteration, TaskId};
+use wiggum_core::mutant::{Mutant, planted};
 use wiggum_core::policy::Millis;
 use wiggum_core::redact;
 use wiggum_core::signal::error::failure_of;
@@ -124,6 +125,8 @@ impl Engine<'_> {
             let part = part.as_os_str().to_string_lossy().to_lowercase();
             CLOSED.contains(&part.as_str())
         });
+        let first = path.split('/').find(|part| !part.is_empty() && *part != ".").unwrap_or_default();
+        let closed = closed || self.settings.closed.iter().any(|folder| folder.eq_ignore_ascii_case(first));
         if closed {
             let message = format!("`{path}` is not for a plan to write");
             return CallOutcome::Refused { message };
@@ -283,6 +286,10 @@ impl Engine<'_> {
     ) {
         let duration = Millis(millis_between(open.started_at, self.clock.now()));
         let (iteration, attempt) = (open.iteration, open.attempt);
+        if planted(Mutant::ReportsForEngine) {
+            let report = Report::Progress { text: String::new() };
+            self.record(Event::AgentReported { iteration, attempt, report });
+        }
         self.record(Event::WorkEnded { iteration, attempt, duration, result, error, uncertain });
     }
 

@@ -1,5 +1,5 @@
-//! Streamable HTTP, with the walls around it: who may speak is asked before anything is read, whoever comes
-//! through a browser is turned away, and everything is bounded.
+//! Streamable HTTP, with the walls around it: who may speak is asked before anything is read, pages from
+//! elsewhere are turned away, and everything is bounded.
 
 use std::convert::Infallible;
 use std::io;
@@ -58,7 +58,8 @@ impl Door {
         let hosts = OWN_NAMES.map(str::to_owned).into_iter().chain(access.hosts.clone());
         let config = StreamableHttpServerConfig::default()
             .with_allowed_hosts(hosts)
-            // Pages in a browser have no business here: whatever has an origin is refused.
+            // Pages from elsewhere have no business here, whatever name they call this machine by.
+            .with_allowed_origins(["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"])
             .enforce_origin_validation()
             .with_max_request_body_bytes(MAX_MESSAGE)
             .with_cancellation_token(CancellationToken::new());

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wiggum_agents::{AgentEvent, AgentSpec, Family};
+use wiggum_core::checker::{self, Rule};
 use wiggum_core::decide::Waiting;
 use wiggum_core::event::{EndReason, Envelope};
 use wiggum_core::ids::LoopId;
@@ -36,6 +37,8 @@ pub struct Trial {
     pub seed: u64,
     /// What must not happen, and did.
     pub violations: Vec<String>,
+    /// The rules of the checker among them.
+    pub broken: Vec<Rule>,
     /// Why the last run ended; without one, a person is waited for.
     pub reason: Option<EndReason>,
     pub iterations: u32,
@@ -244,7 +247,10 @@ impl Show {
         let state = Loop::fold(&journal);
         let mut stage = self.theatre.stage();
         self.trial.violations.append(&mut stage.violations);
-        self.trial.violations.extend(verify::journal(&journal));
+        for violation in checker::check(&journal) {
+            self.trial.violations.push(violation.to_string());
+            self.trial.broken.push(violation.rule);
+        }
         self.trial.violations.extend(verify::outcome(&journal, &state, &stage));
         if let Some(trace) = stage.trace.take() {
             (self.trial.trace, self.trial.journal) = (trace, journal.clone());

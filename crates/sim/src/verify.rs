@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use wiggum_core::checker;
 use wiggum_core::event::{Envelope, Event};
 use wiggum_core::question::{Meaning, meaning};
 use wiggum_core::state::Loop;
@@ -14,11 +13,6 @@ use wiggum_engine::status::Status;
 
 use crate::theatre::Stage;
 use crate::tools;
-
-/// The checker's invariants.
-pub(crate) fn journal(journal: &[Envelope]) -> Vec<String> {
-    checker::check(journal).iter().map(ToString::to_string).collect()
-}
 
 /// What journal, files and the truth say of each other.
 pub(crate) fn outcome(journal: &[Envelope], state: &Loop, stage: &Stage) -> Vec<String> {

@@ -118,7 +118,13 @@ fn policy(rng: &mut Rng) -> Policy {
     limits.consecutive_errors = small(rng, 5);
     limits.stuck_threshold = 1 + small(rng, 4);
     limits.agent_timeout = rng.percent(40).then(|| Millis::from_secs(600 + rng.below(3000)));
+    limits.calls_per_hour = rng.percent(10).then(|| 1 + small(rng, 6));
     limits.duration = rng.percent(20).then(|| Millis::from_secs(1800 + rng.below(40_000)));
+    if rng.percent(40) {
+        policy.breaker.no_progress = small(rng, 4);
+        policy.breaker.same_error = small(rng, 4);
+        policy.breaker.cooldown = Millis::from_secs(rng.below(7200));
+    }
     policy.retry.max_retries = small(rng, 5);
     policy.retry.backoff = Millis::from_secs(rng.below(60));
     policy.agents.continue_sessions = rng.percent(30);
@@ -130,7 +136,7 @@ fn policy(rng: &mut Rng) -> Policy {
         _ => vec![CHECK.to_owned()],
     };
     policy.checks.complete_without_claim = rng.percent(15);
-    if rng.percent(25) {
+    if rng.percent(30) {
         policy.budget = budget(rng);
     }
     policy
@@ -141,13 +147,16 @@ fn budget(rng: &mut Rng) -> Budget {
         max_cost: rng.percent(percent).then(|| 0.5 + rng.below(20) as f64 / 4.0),
         max_tokens: rng.percent(percent / 2).then(|| 10_000 + rng.below(500_000)),
     };
-    let (own, task, project) = (cap(70), cap(30), cap(30));
+    let (own, project, organisation) = (cap(50), cap(30), cap(20));
+    // About what one or two attempts cost, so that some tasks come to their limit.
+    let task = Cap { max_cost: rng.percent(50).then(|| 0.25 + rng.below(8) as f64 / 4.0), max_tokens: None };
     let actions = [AtLimit::Deny, AtLimit::Deny, AtLimit::Throttle, AtLimit::Allow, AtLimit::AlertOnly];
     let strategies = [Strategy::Greedy, Strategy::CriticalPath, Strategy::Conservative];
     Budget {
         own,
         task,
         project,
+        organisation,
         action: actions[rng.index(actions.len())],
         strategy: strategies[rng.index(strategies.len())],
         ..Budget::default()

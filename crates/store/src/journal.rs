@@ -9,6 +9,7 @@ use rusqlite::{Connection, Row, Transaction, TransactionBehavior};
 use uuid::Uuid;
 use wiggum_core::event::{EVENT_VERSION, Envelope, Event};
 use wiggum_core::ids::{Epoch, LoopId, Seq};
+use wiggum_core::mutant::{Mutant, planted};
 
 use crate::blobs::{self, Blob};
 use crate::error::{Explain, StoreError};
@@ -167,6 +168,10 @@ fn check_expected(connection: &Connection, batch: &Append<'_>, path: &Path) -> R
 
 fn write(connection: &Connection, batch: &Append<'_>) -> rusqlite::Result<()> {
     for envelope in batch.envelopes {
+        let lost = planted(Mutant::LosesEvents) && envelope.seq < batch.last_seq();
+        if lost && matches!(envelope.event, Event::TreeTaken { .. }) {
+            continue;
+        }
         insert(connection, batch.loop_id, envelope)?;
     }
     blobs::keep(connection, batch.blobs)?;
@@ -179,6 +184,8 @@ fn write(connection: &Connection, batch: &Append<'_>) -> rusqlite::Result<()> {
 
 fn insert(connection: &Connection, loop_id: LoopId, envelope: &Envelope) -> rusqlite::Result<()> {
     let Envelope { v, seq, id, at, epoch, event } = envelope;
+    let forgotten = planted(Mutant::ForgetsEpoch) && matches!(event, Event::TreeTaken { .. });
+    let epoch = if forgotten { 0 } else { *epoch };
     let payload = serde_json::to_string(event)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
     connection

@@ -3,6 +3,7 @@
 //! - [`StubModel`] answers on loopback as the model providers do, by a [`Scenario`], faults included.
 //! - [`agents`] finds the real programs that `cargo xtask test` installs, and says how to run them
 //!   against the stub, and nothing else, in a home of their own.
+//! - [`mcp`] installs real MCP servers and the protocol's conformance suite.
 //! - [`cases`] are the things that can happen with them, and [`Transcript`]s what they then print.
 //!
 //! Only tests depend on this. It holds no agent of its own and knows nothing of the engine.
@@ -14,6 +15,7 @@ mod case;
 pub mod cases;
 mod choose;
 mod http;
+pub mod mcp;
 #[cfg(unix)]
 mod place;
 mod play;

@@ -28,6 +28,7 @@ mod simulate;
 mod status;
 mod task;
 mod tokens;
+mod vault;
 
 pub(crate) use run::resolvable;
 
@@ -79,6 +80,7 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Session(command) => session::session(&command),
         Command::Dispatch(command) => dispatch::dispatch(&command),
         Command::Serve(args) => serve::serve(&args),
+        Command::Vault(command) => vault::vault(&command),
         Command::Mcp(command) => mcp::mcp(&command),
         Command::Hook { event } => Ok(crate::session::hook::run(&event)),
         Command::Completions { shell } => Ok(reference::completions(shell)),
@@ -105,10 +107,15 @@ pub(crate) struct Surroundings {
 }
 
 pub(crate) fn surroundings() -> Result<Surroundings, Failure> {
+    Ok(surroundings_of(run::workspace()?))
+}
+
+/// As [`surroundings`], for a directory that was named.
+pub(crate) fn surroundings_of(workspace: PathBuf) -> Surroundings {
     let env = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
-    Ok(Surroundings { workspace: run::workspace()?, env })
+    Surroundings { workspace, env }
 }
 
 impl Surroundings {

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use wiggum_backlog::{Backlog, PlanHeader};
 use wiggum_core::ids::LoopId;
-use wiggum_core::policy::Millis;
+use wiggum_core::policy::{Millis, Policy};
 use wiggum_engine::desk::backlog::name_inside;
 use wiggum_engine::{Engine, Input, Observer, Outcome, Remote, Settings};
 use wiggum_workspace::git::Git;
@@ -22,8 +23,9 @@ use crate::failure::Failure;
 use crate::narrate::{JsonLines, Narrator};
 use crate::record::{Recorded, Recording};
 use crate::sandbox::sandbox;
+use crate::servers::tools;
 use crate::started;
-use crate::team::team;
+use crate::team::{Team, team};
 use crate::term;
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
@@ -31,12 +33,19 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let config = config::resolve(&here.sources(&flags(args)?))?;
     let interactive =
         !config.headless && !args.json && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let tools = tools(&here.workspace, &config, &here.env);
     let mut settings = settings(&here.workspace, config, interactive)?;
     settings.registry = here.registry();
+    settings.tools = Some(tools);
     if args.web {
         let link = serve::beside(&here.workspace)?;
         // Data goes to standard output; a link is for a person.
         term::note(&format!("the page is at {link}\n"));
+    }
+    for agent in settings.without_tools() {
+        term::note(&format!(
+            "note: {agent} cannot be handed the MCP server (`mcp` under [agent]); it claims and asks in its text\n"
+        ));
     }
     let recording = args.record.as_deref().map(|path| Recording::begin(path, &settings)).transpose()?;
     let outcome = if args.json {
@@ -83,6 +92,11 @@ fn watched(
 }
 
 fn forward_signals(remote: Remote) -> Result<(), Failure> {
+    on_signals(move |name| remote.send(Input::Interrupt(name)))
+}
+
+/// Calls this whenever the process is asked to end.
+pub(crate) fn on_signals(hear: impl Fn(&'static str) + Send + 'static) -> Result<(), Failure> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])
         .map_err(|error| Failure::other(format!("cannot listen for signals: {error}")))?;
@@ -93,7 +107,7 @@ fn forward_signals(remote: Remote) -> Result<(), Failure> {
                 SIGTERM => "terminated",
                 _ => "hung up",
             };
-            remote.send(Input::Interrupt(name));
+            hear(name);
         }
     });
     Ok(())
@@ -149,11 +163,22 @@ fn amount(flag: &str, text: Option<&str>) -> Result<Option<Amount>, Failure> {
 pub(crate) fn settings(workspace: &Path, config: Config, interactive: bool) -> Result<Settings, Failure> {
     let backlog = find_backlog(workspace, config.backlog.as_deref())?;
     let sandbox = sandbox(workspace, &config)?;
-    let team = team(workspace, &config, sandbox.kind.is_some())?;
+    let read = read_backlog(&backlog);
+    let plan = read.as_ref().and_then(Backlog::plan);
+    refuse_unapproved(&backlog, plan)?;
+    let team = match needs_agent(read.as_ref()) {
+        true => team(workspace, &config, sandbox.kind.is_some())?,
+        false => Team { agents: Vec::new(), rules: config.policy.agents.clone() },
+    };
     let mut policy = config.policy.clone();
+    if let Some(plan) = plan {
+        adopt_plan_rules(&mut policy, &config, plan);
+    }
     policy.agents = team.rules;
     policy.people.present = interactive;
-    if policy.checks.verify.is_empty() && *config.source("checks.verify") == ConfigSource::Default {
+    // The steps of a plan say themselves how they are checked.
+    let detects = plan.is_none() && *config.source("checks.verify") == ConfigSource::Default;
+    if policy.checks.verify.is_empty() && detects {
         let found = detect::detect(workspace, wiggum_backlog::candidates()).verify;
         policy.checks.verify = found.map(|found| found.value).into_iter().collect();
     }
@@ -172,6 +197,47 @@ pub(crate) fn settings(workspace: &Path, config: Config, interactive: bool) -> R
         wiggum: own_path()?,
         ..Settings::new(workspace, &name, team.agents)
     })
+}
+
+/// What is wrong with it is said by whoever runs it.
+fn read_backlog(path: &Path) -> Option<Backlog> {
+    let name = path.file_name()?.to_str()?;
+    Backlog::parse(name, std::fs::read_to_string(path).ok()?).ok()
+}
+
+/// A plan of files, notices and calls needs nobody to be configured.
+fn needs_agent(backlog: Option<&Backlog>) -> bool {
+    backlog.is_none_or(|backlog| {
+        backlog.tasks().is_empty() || backlog.tasks().iter().any(|task| task.work.is_agents())
+    })
+}
+
+/// A plan that needs approval never runs without it: in a vault it is approved by being moved.
+fn refuse_unapproved(path: &Path, plan: Option<&PlanHeader>) -> Result<(), Failure> {
+    let waits = plan.is_some_and(|plan| {
+        plan.approval_required && plan.status.as_deref().is_none_or(|status| status == "awaiting_approval")
+    });
+    let is_moved = path.parent().is_some_and(|folder| folder.ends_with("Approved/Plans"));
+    if !waits || is_moved {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("the plan {} waits for approval", path.display())).hint(
+        "move it to the Approved/Plans folder of its vault, or set `status: approved` in its front matter",
+    ))
+}
+
+/// What a plan says, and what is usual for plans, unless somebody configured something else.
+fn adopt_plan_rules(policy: &mut Policy, config: &Config, plan: &PlanHeader) {
+    let is_default = |key: &str| *config.source(key) == ConfigSource::Default;
+    if is_default("limits.iterations") {
+        policy.limits.iterations = Some(plan.max_iterations.unwrap_or(config.plans.max_iterations));
+    }
+    if is_default("retry.max_retries") {
+        policy.retry.max_retries = config.plans.retries;
+    }
+    if is_default("retry.backoff") {
+        policy.retry.backoff = config.plans.backoff;
+    }
 }
 
 /// This very program, for what it starts to call.

@@ -83,7 +83,7 @@ pub(crate) fn all(loops: &Loops) -> Result<Vec<Seen>, Failure> {
             Lease::Dead(_) | Lease::None => None,
         };
         let status = loops.status(&record)?;
-        let interrupted = engine.is_none() && status.termination_reason.is_none();
+        let interrupted = engine.is_none() && !status.is_at_rest();
         all.push(Seen { status, engine, interrupted });
     }
     Ok(all)
@@ -127,6 +127,8 @@ fn headline(seen: &Seen, style: Style) -> String {
     let Status { name, backlog, state, run, agent, .. } = &seen.status;
     let state = if seen.interrupted {
         style.yellow("interrupted: `wiggum run` goes on")
+    } else if seen.status.restored.is_some() {
+        style.yellow("back at a checkpoint: `wiggum run` goes on")
     } else {
         match state.as_str() {
             "running" | "completed" => style.green(state),

@@ -10,43 +10,50 @@ use toml::de::{DeTable, DeValue};
 
 use super::agents::{self, AGENT_KEYS, AgentKey};
 use super::keys::{self, KEYS, Key, SECTIONS, Settable};
+use super::mcp;
 use super::prices::{self, PRICE_KEYS};
-use super::problem::{distance, nearest};
+use super::problem::{Lines, distance, nearest};
 use super::read::{Fault, read};
 use super::value::{Amount, Complaint, Shape, Value};
-use super::{ConfigSource, Layer, Place, Setting};
+use super::{ConfigSource, Layer, Setting};
 
 pub(super) fn layer(path: &Path, text: &str, source: impl Fn(PathBuf, usize) -> ConfigSource) -> Layer {
     let (document, syntax_errors) = DeTable::parse_recoverable(text);
     let mut walk = Walk::default();
     walk.document(document.get_ref());
 
-    let place = |span: &Range<usize>| Place::in_file(path.to_owned(), text, span.start);
+    let lines = Lines::of(text);
+    let place = |span: &Range<usize>| lines.place(path.to_owned(), span.start);
     let mut layer = Layer::default();
-    for (span, complaint) in worth_reading(text, &syntax_errors, walk.faults, walk.unknown) {
+    for (span, complaint) in worth_reading(&lines, &syntax_errors, walk.faults, walk.unknown) {
         layer.refuse(place(&span), complaint);
     }
     walk.found.sort_by_key(|(_, _, span)| span.start);
     for (key, value, span) in walk.found {
-        let source = source(path.to_owned(), line_of(text, span.start));
+        let source = source(path.to_owned(), lines.line(span.start));
         layer.settings.push(Setting { key, value, place: place(&span), source });
     }
     for (agent, key, value, span) in walk.agents {
-        let source = source(path.to_owned(), line_of(text, span.start));
+        let source = source(path.to_owned(), lines.line(span.start));
         layer.agents.push(agents::Setting { agent, key, value, source });
     }
     for (model, name, amount, span) in walk.prices {
-        let source = source(path.to_owned(), line_of(text, span.start));
+        let source = source(path.to_owned(), lines.line(span.start));
         layer.prices.push(prices::Setting { model, name, amount, source, place: place(&span) });
+    }
+    for found in walk.mcp {
+        let source = source(path.to_owned(), lines.line(found.span.start));
+        layer.mcp.push(found.at(source, place(&found.span)));
     }
     layer
 }
 
 /// All faults in the order of the file, but for those that only follow from a syntax error. What
 /// the parser makes of a broken line is a guess, so nothing else is said about that line; and from
-/// there on it is a guess in which section a key is, so unknown ones are not mentioned.
+/// there on it is a guess in which section a key is, so unknown ones are not mentioned. Nobody reads
+/// more than a screen or two of them.
 fn worth_reading(
-    text: &str,
+    lines: &Lines<'_>,
     syntax_errors: &[toml::de::Error],
     known: Vec<Fault>,
     unknown: Vec<Fault>,
@@ -55,22 +62,28 @@ fn worth_reading(
     let mut faults = Vec::new();
     for error in syntax_errors {
         let span = error.span().unwrap_or(0..0);
-        if broken_lines.insert(line_of(text, span.start)) {
+        if broken_lines.insert(lines.line(span.start)) {
             faults.push((span, Complaint::new(error.message())));
         }
     }
-    let is_broken = |(span, _): &Fault| broken_lines.contains(&line_of(text, span.start));
+    let is_broken = |(span, _): &Fault| broken_lines.contains(&lines.line(span.start));
     let first_broken = broken_lines.first();
-    let before_broken = |(span, _): &Fault| first_broken.is_none_or(|line| line_of(text, span.start) < *line);
+    let before_broken = |(span, _): &Fault| first_broken.is_none_or(|line| lines.line(span.start) < *line);
     faults.extend(known.into_iter().filter(|fault| !is_broken(fault)));
     faults.extend(unknown.into_iter().filter(before_broken));
     faults.sort_by_key(|(span, _)| span.start);
+    if faults.len() > MOST_TOLD {
+        let more = faults.len() - MOST_TOLD;
+        faults.truncate(MOST_TOLD + 1);
+        if let Some((_, complaint)) = faults.last_mut() {
+            *complaint = Complaint::new(format!("here and below are {more} more problems"));
+        }
+    }
     faults
 }
 
-fn line_of(text: &str, byte: usize) -> usize {
-    text.get(..byte).unwrap_or(text).matches('\n').count() + 1
-}
+/// How much is told of one file, and how often it is guessed what may have been meant.
+const MOST_TOLD: usize = 50;
 
 /// What was found so far.
 #[derive(Default)]
@@ -83,6 +96,8 @@ struct Walk {
     agents: Vec<(String, &'static AgentKey, Value, Range<usize>)>,
     /// What the sections `[prices."MODEL"]` say.
     prices: Vec<(String, &'static str, Amount, Range<usize>)>,
+    /// What the sections `[mcp.servers.NAME]` say.
+    mcp: Vec<mcp::Found>,
 }
 
 impl Walk {
@@ -93,6 +108,12 @@ impl Walk {
                 Some((section, _)) => self.section(section, name, value),
                 None if name.get_ref() == agents::SECTION => self.agents(name, value),
                 None if name.get_ref() == prices::SECTION => self.prices(name, value),
+                None if name.get_ref() == mcp::SECTION => {
+                    let servers = mcp::read_section(name.span(), value);
+                    self.mcp = servers.found;
+                    self.faults.extend(servers.faults);
+                    self.unknown.extend(servers.unknown);
+                }
                 None => self.entry("", name, value),
             }
         }
@@ -175,6 +196,9 @@ impl Walk {
         let word = name.get_ref().as_ref();
         let Some(key) = AGENT_KEYS.iter().find(|key| key.name == word) else {
             let complaint = Complaint::new(format!("unknown key `agents.{agent}.{word}`"));
+            if self.unknown.len() > MOST_TOLD {
+                return self.unknown.push((name.span(), complaint));
+            }
             let names = || AGENT_KEYS.iter().map(|key| key.name);
             let hint = match nearest(word, names()) {
                 Some(meant) => format!("did you mean `{meant}`?"),
@@ -194,7 +218,11 @@ impl Walk {
     fn entry(&mut self, section: &str, name: &Spanned<impl AsRef<str>>, value: &Spanned<DeValue<'_>>) {
         let word = name.get_ref().as_ref();
         let Some(key) = keys::of_section(section).find(|key| key.name() == word) else {
-            return self.unknown.push((name.span(), unknown(section, word, value.get_ref())));
+            let complaint = match self.unknown.len() {
+                0..=MOST_TOLD => unknown(section, word, value.get_ref()),
+                _ => Complaint::new(format!("unknown key `{word}`")),
+            };
+            return self.unknown.push((name.span(), complaint));
         };
         match key.settable {
             Settable::PerRun => self.faults.push((name.span(), per_run(key))),

@@ -5,6 +5,7 @@ use serde_json::{Map, json};
 
 use super::agents::{self, AGENT_KEYS};
 use super::keys::{self, KEYS, Key, SECTIONS, Settable};
+use super::mcp::{self, SERVER_KEYS};
 use super::prices::{self, PRICE_KEYS};
 use super::value::{Shape, UNITS, Value, Zero};
 
@@ -33,7 +34,9 @@ pub(crate) fn commented_toml(presets: &[Preset]) -> String {
         "\n# Agents under names of your own, each with a section; see docs/configuration.md for its keys.\n\
          #[agents.fast]\n#family = \"claude\"\n#model = \"haiku\"\n\
          \n# What models cost whose agents do not say it, in dollars per million tokens.\n\
-         #[prices.\"some-model\"]\n#input = 3\n#output = 15\n",
+         #[prices.\"some-model\"]\n#input = 3\n#output = 15\n\
+         \n# MCP servers whose tools a plan may call, beside those of .mcp.json; see docs/mcp.md.\n\
+         #[mcp.servers.files]\n#command = \"npx\"\n#args = [\"-y\", \"@modelcontextprotocol/server-filesystem\", \".\"]\n",
     );
     text
 }
@@ -104,6 +107,15 @@ pub(crate) fn configuration_markdown() -> String {
     );
     for (name, help) in PRICE_KEYS {
         text.push_str(&format!("| `{name}` | {} | {help} |\n", value_words(prices::SHAPE)));
+    }
+    text.push_str(
+        "\n## `[mcp.servers.NAME]`\n\nAn MCP server: a program (`command`) or an address (`url`). Beneath these, the servers of \
+         `.mcp.json` in the workspace\nare there too. `${NAME}` and `${NAME:-default}` in the values are replaced by variables \
+         of the environment; see\n[mcp.md](mcp.md).\n\n| key | value | default | meaning |\n|---|---|---|---|\n",
+    );
+    for key in SERVER_KEYS {
+        let (words, default) = (escaped(&value_words(key.shape)), key.shown_default());
+        text.push_str(&format!("| `{}` | {words} | {default} | {} |\n", key.name, escaped(key.help)));
     }
     text.push_str(
         "\n## Flags and variables\n\nEmpty variables count as not set. Where several are set, the one further right \
@@ -197,6 +209,7 @@ pub(crate) fn config_schema() -> serde_json::Value {
     }
     properties.insert(agents::SECTION.to_owned(), agents_schema());
     properties.insert(prices::SECTION.to_owned(), prices_schema());
+    properties.insert(mcp::SECTION.to_owned(), mcp_schema());
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "wiggum.toml",
@@ -220,6 +233,23 @@ fn agents_schema() -> serde_json::Value {
         "type": "object",
         "description": "Agents under names of your own.",
         "additionalProperties": { "type": "object", "properties": keys, "additionalProperties": false },
+    })
+}
+
+fn mcp_schema() -> serde_json::Value {
+    let key = |key: &mcp::ServerKey| {
+        let mut schema = shape_schema(key.shape);
+        schema.insert("description".to_owned(), key.help.into());
+        (key.name.to_owned(), serde_json::Value::from(schema))
+    };
+    let keys: Map<_, _> = SERVER_KEYS.iter().map(key).collect();
+    let server = json!({ "type": "object", "properties": keys, "additionalProperties": false });
+    let servers = json!({ "type": "object", "description": "MCP servers.", "additionalProperties": server });
+    json!({
+        "type": "object",
+        "description": "MCP servers whose tools may be called.",
+        "properties": { mcp::SERVERS: servers },
+        "additionalProperties": false,
     })
 }
 

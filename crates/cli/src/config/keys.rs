@@ -53,6 +53,7 @@ pub(crate) const SECTIONS: &[(&str, &str)] = &[
     ("protect", "What an agent should leave alone."),
     ("people", "How questions to a person are handled."),
     ("handoff", "When work is handed over to a fresh context, and what happens then."),
+    ("plans", "How plans are carried out, in a vault and by `wiggum run Plan.md`."),
 ];
 
 const ON_TOUCH: Shape = Shape::Choice(&["warn", "refuse", "ask"]);
@@ -757,6 +758,43 @@ pub(crate) const KEYS: &[Key] = &[
         get: |config| Value::Duration(config.policy.handoff.grace),
         set: |config, value| config.policy.handoff.grace = value.duration(),
         ..Key::of(Shape::Duration(Zero::Number))
+    },
+    Key {
+        path: "plans.max_iterations",
+        other_variables: &["MAX_PLAN_ITERATIONS"],
+        help: "Iterations that a plan may use in all, where its front matter does not say it.",
+        get: |config| Value::Count(config.plans.max_iterations),
+        set: |config, value| config.plans.max_iterations = value.count(),
+        ..Key::of(Shape::Count(Zero::Refused))
+    },
+    Key {
+        path: "plans.retries",
+        other_variables: &["PLAN_RETRY_ATTEMPTS"],
+        help: "Attempts at a step of a plan after the first.",
+        get: |config| Value::Count(config.plans.retries),
+        set: |config, value| config.plans.retries = value.count(),
+        ..Key::of(Shape::Count(Zero::Number))
+    },
+    Key {
+        path: "plans.backoff",
+        help: "Wait before the first of them; doubles each time.",
+        get: |config| Value::Duration(config.plans.backoff),
+        set: |config, value| config.plans.backoff = value.duration(),
+        ..Key::of(Shape::Duration(Zero::Number))
+    },
+    Key {
+        path: "plans.jobs",
+        help: "How many plans of a vault are carried out at the same time.",
+        get: |config| Value::Count(config.plans.jobs),
+        set: |config, value| config.plans.jobs = value.count(),
+        ..Key::of(Shape::Count(Zero::Refused))
+    },
+    Key {
+        path: "plans.git",
+        help: "Commit what the plans of a vault do, if the vault is in a git repository.",
+        get: |config| Value::Switch(config.plans.git),
+        set: |config, value| config.plans.git = value.switch(),
+        ..Key::of(Shape::Switch)
     },
 ];
 

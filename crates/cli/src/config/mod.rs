@@ -1,7 +1,7 @@
 //! Configuration, resolved once: layers in, one [`Config`] out, in which every value remembers
 //! where it came from.
 //!
-//! The layers, later wins: built-in defaults, the user's file, `wiggum.toml` in the workspace, the
+//! The layers, later wins: built-in defaults, the user's file, `.mcp.json` and `wiggum.toml` in the workspace, the
 //! environment, flags. All that is wrong in any of them is reported at once.
 //!
 //! What keys there are is the matter of [`keys`]; whether a file that a value names exists, and
@@ -11,7 +11,11 @@ pub(crate) mod agents;
 pub(crate) mod environment;
 mod file;
 pub(crate) mod generate;
+#[cfg(test)]
+mod hostile;
 pub(crate) mod keys;
+pub(crate) mod mcp;
+mod mcp_json;
 mod prices;
 pub(crate) mod problem;
 mod read;
@@ -30,6 +34,7 @@ use wiggum_core::policy::{Millis, Policy};
 
 pub(crate) use agents::{ApiConfig, NamedAgent};
 use keys::Key;
+use problem::Lines;
 pub(crate) use problem::{ConfigProblems, Place, Problem};
 use value::{Amount, Complaint, Shape, Value};
 
@@ -95,6 +100,9 @@ pub(crate) struct Config {
     /// All rules of the run but two, which are not configuration: `people.present` is up to
     /// whoever knows the terminal, `selection` to the backlog.
     pub(crate) policy: Policy,
+    /// The sections `[mcp.servers.NAME]`, and what `.mcp.json` says beneath them.
+    pub(crate) mcp: BTreeMap<String, mcp::ServerConfig>,
+    pub(crate) plans: wiggum_vault::Rules,
     /// The sections `[prices."MODEL"]` as they were written.
     prices: BTreeMap<String, prices::Written>,
     origins: BTreeMap<&'static str, Origin>,
@@ -152,6 +160,7 @@ pub(crate) fn resolve(sources: &Sources<'_>) -> Result<Config, ConfigProblems> {
     if let Some(path) = &sources.user_file {
         layers.push(file_layer(path, |path, line| ConfigSource::UserFile { path, line }));
     }
+    layers.push(mcp_json::layer(&sources.workspace.join(mcp_json::FILE)));
     let workspace_file = sources.workspace.join(WORKSPACE_FILE);
     layers.push(file_layer(&workspace_file, |path, line| ConfigSource::WorkspaceFile { path, line }));
     layers.push(environment::layer(sources.env));
@@ -168,6 +177,7 @@ pub(crate) fn resolve(sources: &Sources<'_>) -> Result<Config, ConfigProblems> {
         for setting in layer.agents {
             config.set_agent(setting);
         }
+        problems.extend(mcp::adopt(&mut config.mcp, layer.mcp));
         for setting in layer.prices {
             config.prices.entry(setting.model.clone()).or_default().set(setting);
         }
@@ -176,6 +186,7 @@ pub(crate) fn resolve(sources: &Sources<'_>) -> Result<Config, ConfigProblems> {
     if problems.is_empty() {
         problems.extend(config.contradiction());
         problems.extend(config.adopt_prices());
+        problems.extend(config.mcp.iter().filter_map(|(name, server)| server.contradiction(name)));
     }
     if !problems.is_empty() {
         return Err(ConfigProblems(problems));
@@ -209,7 +220,8 @@ impl Config {
     pub(crate) fn explain(&self) -> Vec<Explained> {
         let named = self.agents.iter().flat_map(|(name, agent)| agent.explain(name));
         let prices = self.prices.iter().flat_map(|(model, written)| written.explain(model));
-        keys::KEYS.iter().map(|key| self.explain_key(key)).chain(named).chain(prices).collect()
+        let servers = self.mcp.iter().flat_map(|(name, server)| server.explain(name));
+        keys::KEYS.iter().map(|key| self.explain_key(key)).chain(named).chain(servers).chain(prices).collect()
     }
 
     /// Where the value of a key came from.
@@ -306,6 +318,8 @@ impl Default for Config {
             agent: AgentConfig::default(),
             agents: BTreeMap::new(),
             policy: Policy::default(),
+            mcp: BTreeMap::new(),
+            plans: wiggum_vault::Rules::default(),
             prices: BTreeMap::new(),
             origins: BTreeMap::new(),
         }
@@ -344,6 +358,7 @@ struct Layer {
     settings: Vec<Setting>,
     agents: Vec<agents::Setting>,
     prices: Vec<prices::Setting>,
+    mcp: Vec<mcp::Setting>,
     problems: Vec<Problem>,
 }
 
@@ -379,13 +394,20 @@ fn file_layer(path: &Path, source: impl Fn(PathBuf, usize) -> ConfigSource) -> L
     match std::fs::read(path) {
         Ok(bytes) => match String::from_utf8(bytes) {
             Ok(text) => file::layer(path, &text, source),
-            Err(_) => Layer { problems: vec![whole("is not UTF-8 text".to_owned())], ..Layer::default() },
+            Err(error) => Layer { problems: vec![not_text(path, &error)], ..Layer::default() },
         },
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             Layer::default()
         }
         Err(error) => Layer { problems: vec![whole(format!("cannot be read: {error}"))], ..Layer::default() },
     }
+}
+
+fn not_text(path: &Path, error: &std::string::FromUtf8Error) -> Problem {
+    let good = error.utf8_error().valid_up_to();
+    let text = String::from_utf8_lossy(&error.as_bytes()[..good]);
+    let place = Lines::of(&text).place(path.to_owned(), good);
+    Problem { place, message: "this is not UTF-8 text from here on".to_owned(), hint: None }
 }
 
 fn flags_layer(flags: &Flags) -> Layer {

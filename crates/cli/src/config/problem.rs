@@ -30,13 +30,28 @@ pub(crate) enum Place {
     Flag(&'static str),
 }
 
-impl Place {
-    /// The place of a byte of a file's text.
-    pub(super) fn in_file(path: PathBuf, text: &str, byte: usize) -> Self {
-        let before = text.get(..byte).unwrap_or(text);
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        let line = before.matches('\n').count() + 1;
-        Self::File { path, line, column: before[line_start..].chars().count() + 1 }
+/// Where the lines of a file's text begin, looked for once however much is to be told of it.
+pub(super) struct Lines<'t> {
+    text: &'t str,
+    starts: Vec<usize>,
+}
+
+impl<'t> Lines<'t> {
+    pub(super) fn of(text: &'t str) -> Self {
+        let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        Self { text, starts }
+    }
+
+    /// The line of a byte; lines start at 1.
+    pub(super) fn line(&self, byte: usize) -> usize {
+        self.starts.partition_point(|start| *start <= byte.min(self.text.len()))
+    }
+
+    pub(super) fn place(&self, path: PathBuf, byte: usize) -> Place {
+        let line = self.line(byte);
+        let start = self.starts.get(line - 1).copied().unwrap_or(0);
+        let before = self.text.get(start..byte).or_else(|| self.text.get(start..)).unwrap_or_default();
+        Place::File { path, line, column: before.chars().count() + 1 }
     }
 }
 
@@ -70,8 +85,16 @@ pub(super) fn nearest<'w>(written: &str, known: impl IntoIterator<Item = &'w str
     (distance <= word.chars().count().max(written.chars().count()) / 3).then_some(word)
 }
 
-/// Insertions, deletions and replacements between two words; two swapped letters count once.
+/// Nobody mistypes a word of ours into something longer, and comparing takes time and room for every
+/// pair of letters.
+const LONGEST_WORD: usize = 80;
+
+/// Insertions, deletions and replacements between two words; two swapped letters count once. Words
+/// that are too long to be one of ours have nothing in common with any.
 pub(super) fn distance(one: &str, other: &str) -> usize {
+    if one.len().max(other.len()) > LONGEST_WORD {
+        return one.len().max(other.len());
+    }
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     let mut rows = vec![(0..=other.len()).collect::<Vec<_>>()];
     for i in 1..=one.len() {
@@ -113,8 +136,9 @@ mod tests {
     fn places_count_characters() {
         let text = "a = 1\r\nü = \"é\" x";
         let byte = text.find('x').unwrap();
-        assert_eq!(Place::in_file("f".into(), text, byte).to_string(), "f:2:9");
-        assert_eq!(Place::in_file("f".into(), text, 0).to_string(), "f:1:1");
-        assert_eq!(Place::in_file("f".into(), text, 999).to_string(), "f:2:10");
+        let lines = Lines::of(text);
+        assert_eq!(lines.place("f".into(), byte).to_string(), "f:2:9");
+        assert_eq!(lines.place("f".into(), 0).to_string(), "f:1:1");
+        assert_eq!(lines.place("f".into(), 999).to_string(), "f:2:10");
     }
 }

@@ -242,7 +242,7 @@ wiggum.toml:19:10: `protect.paths`: "a[" is not a path pattern: unclosed charact
 wiggum.toml:19:16: `protect.paths`: the pattern "/etc/**" is not relative to the workspace
   hint: write "etc/**"
 wiggum.toml:20:2: unknown section `[colours]`
-  hint: the sections are agent, limits, budget, claims, health, breaker, retry, checks, protect, people, handoff
+  hint: the sections are agent, limits, budget, claims, health, breaker, retry, checks, protect, people, handoff, plans
 WIGGUM_HEADLESS: expected true or false, found the text "perhaps"
 STUCK_THRESHOLD: expected a whole number, 0 or more, found the text "many"
 WIGGUM_LIMITS_ITERATION: unknown variable
@@ -346,7 +346,7 @@ fn odd_files() {
     let case = Case::new("\u{feff}name = \"bom\"\r\n[limits]\r\niterations = 3\r\n");
     assert_eq!(case.set(), "name = \"bom\" <- wiggum.toml:1\nlimits.iterations = 3 <- wiggum.toml:3");
     fs::write(case.directory.path().join(WORKSPACE_FILE), b"name = \"\xff\"").unwrap();
-    assert_eq!(case.problems(), "wiggum.toml: is not UTF-8 text");
+    assert_eq!(case.problems(), "wiggum.toml:1:9: this is not UTF-8 text from here on");
     fs::remove_file(case.directory.path().join(WORKSPACE_FILE)).unwrap();
     fs::create_dir(case.directory.path().join(WORKSPACE_FILE)).unwrap();
     assert!(case.problems().starts_with("wiggum.toml: cannot be read: "), "{}", case.problems());

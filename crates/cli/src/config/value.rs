@@ -106,6 +106,7 @@ pub(crate) const OWN_VARIABLES: &[&str] = &[
     "WIGGUM_CRASH_AT",
     "WIGGUM_RECORD",
     "WIGGUM_DATA_DIR",
+    "WIGGUM_MCP",
 ];
 
 /// Why a value is refused; `element` says which one of a list or table is meant.

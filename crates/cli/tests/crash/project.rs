@@ -114,6 +114,16 @@ const STORIES: [Story; 15] = [
     },
 ];
 
+/// An agent that falls silent is given up, and the next attempt goes on with its work.
+const SILENT: [Story; 1] = [Story {
+    id: "silent",
+    more: r#""criteria": [{ "text": "two", "check": "test $(wc -l < logs/silent.log) = 2" }]"#,
+    attempts: &[r#"{ hang = true }"#, r#"{ claim = "" }"#],
+}];
+
+/// Longer than any step of a scripted agent takes, beside other tests too.
+const SILENCE: &str = "[agent]\nsilence = \"4s\"\n[health]\nstuck_after = 0\n";
+
 /// Refuses one content and changes another.
 const PRE_COMMIT: &str = "#!/bin/sh
 if grep -q forbidden hooked.txt 2>/dev/null; then echo 'hooked.txt is forbidden'; echo hint > hint.txt; exit 1; fi
@@ -139,12 +149,17 @@ pub(crate) enum Ran {
 
 impl Project {
     pub(crate) fn new() -> Self {
-        Self::with(&STORIES, &[])
+        Self::with(&STORIES, "", &[])
+    }
+
+    /// With an agent that falls silent.
+    pub(crate) fn silent() -> Self {
+        Self::with(&SILENT, SILENCE, &[])
     }
 
     /// With the first stories only, and changes the user has not committed.
     pub(crate) fn dirty() -> Self {
-        let project = Self::with(&STORIES[..3], &["--allow-dirty"]);
+        let project = Self::with(&STORIES[..3], "", &["--allow-dirty"]);
         fs::write(project.root.join("mine.txt"), "committed, then staged\n").unwrap();
         project.git(&["add", "mine.txt"]);
         fs::write(project.root.join("mine.txt"), "committed, then staged, then changed\n").unwrap();
@@ -155,18 +170,18 @@ impl Project {
         project
     }
 
-    fn with(stories: &[Story], flags: &'static [&'static str]) -> Self {
+    fn with(stories: &[Story], more_rules: &str, flags: &'static [&'static str]) -> Self {
         // In memory where possible: what is on the disk after a power cut is not the question here.
         let shm = Path::new("/dev/shm");
         let base = if shm.is_dir() { TempDir::new_in(shm) } else { TempDir::new() }.unwrap();
         let root = base.path().canonicalize().unwrap().join("project");
         fs::create_dir(&root).unwrap();
         let project = Self { base, root, flags };
-        project.fill(stories);
+        project.fill(stories, more_rules);
         project
     }
 
-    fn fill(&self, stories: &[Story]) {
+    fn fill(&self, stories: &[Story], more_rules: &str) {
         let write = |name: &str, text: &str| fs::write(self.root.join(name), text).unwrap();
         write("prd.json", &backlog(stories));
         write("shared.txt", &format!("top\n{}bottom\n", "between\n".repeat(20)));
@@ -176,7 +191,7 @@ impl Project {
         write(".gitignore", ".wiggum/\n");
         let budget = "[budget]\nproject_cost = 1000\nmax_cost = 8\nalert_at = 0.5\nstrategy = \"greedy\"\n";
         let rules = "[retry]\nbackoff = \"0s\"\nmax_retries = 1\n[limits]\nno_progress = 0\n[breaker]\nno_progress = 0\n";
-        write("wiggum.toml", &format!("{rules}{budget}"));
+        write("wiggum.toml", &format!("{rules}{budget}{more_rules}"));
         fs::write(self.outside("scenario.toml"), scenario(stories, &self.outside("ran"))).unwrap();
         fs::write(self.outside("ran"), "").unwrap();
         self.git(&["init", "-q", "-b", "main"]);

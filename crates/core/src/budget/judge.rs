@@ -100,6 +100,9 @@ fn of(scope: Scope, cap: Cap, account: Account) -> impl Iterator<Item = Gauge> {
 /// that then sets the money aside.
 pub fn admits(budget: &Budget, dearest: Sum, shared: &Shared) -> bool {
     let mut gauges = shared_gauges(budget, *shared);
+    if planted(Mutant::GrantsEverything) || planted(Mutant::RefusesEverything) {
+        return planted(Mutant::GrantsEverything);
+    }
     budget.action != AtLimit::Deny || gauges.all(|gauge| gauge.admits(budget.strategy, dearest))
 }
 
@@ -108,6 +111,9 @@ pub fn exhausted(state: &Loop) -> Option<String> {
     let budget = &state.policy.budget;
     if budget.action != AtLimit::Deny || planted(Mutant::IgnoresBudget) {
         return None;
+    }
+    if planted(Mutant::EndsRich) && gauges(state).next().is_some() {
+        return Some(String::new());
     }
     let dearest = state.spending.largest;
     let settled = |gauge: &Gauge| Gauge { reserved: 0.0, ..*gauge };
@@ -126,6 +132,7 @@ pub fn hold(state: &Loop, now: Timestamp) -> Option<Hold> {
         && spending.calls.len() >= limit as usize
         && let Some(until) = spending.calls.front().map(|oldest| add_millis(*oldest, HOUR))
         && until > now
+        && !planted(Mutant::IgnoresRate)
     {
         return Some(Hold::Rate { limit, until });
     }
@@ -167,6 +174,7 @@ pub fn alert_due(state: &Loop) -> Option<Alert> {
     // The end of a run says itself that a budget is used up.
     let at_limit = (budget.action != AtLimit::Deny).then_some(1.0);
     let reached = |part: f64| {
+        let part = if planted(Mutant::AlertsEarly) { 2.0 * part } else { part };
         let thresholds = budget.alert_at.iter().copied().chain(at_limit);
         thresholds.filter(|threshold| part >= *threshold).max_by(f64::total_cmp)
     };
@@ -182,7 +190,7 @@ pub fn alert_due(state: &Loop) -> Option<Alert> {
 
 /// Why a task is not tried again for its cost.
 pub(crate) fn task_exhausted(state: &Loop, task: &TaskId) -> Option<String> {
-    if state.policy.budget.action != AtLimit::Deny {
+    if state.policy.budget.action != AtLimit::Deny || planted(Mutant::IgnoresTaskBudget) {
         return None;
     }
     let gauge = task_gauges(state, task).into_iter().find(Gauge::is_used_up)?;

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::{Alert, Gauge, Scope, Shared, Sum, Unit};
 use crate::event::Usage;
 use crate::ids::TaskId;
+use crate::mutant::{Mutant, planted};
 use crate::state::add_millis;
 
 /// An hour in milliseconds.
@@ -52,6 +53,9 @@ impl Spending {
         self.shared = None;
         self.refused = None;
         self.beyond = 0;
+        if planted(Mutant::ForgetsAlerts) {
+            self.alerted.clear();
+        }
     }
 
     pub(crate) fn begin_call(&mut self, at: Timestamp, per_hour: Option<u32>, beyond: bool) {

@@ -3,23 +3,26 @@
 
 use jiff::Timestamp;
 
+use super::{Broken, Rule};
 use crate::budget::{Account, Alert, AtLimit, Cap, Gauge, Shared, Strategy, Sum};
 use crate::event::Event;
 use crate::ids::TaskId;
 use crate::state::Loop;
 
-pub(super) fn check_start(before: &Loop, task: &TaskId, at: Timestamp) -> Option<String> {
+pub(super) fn check_start(before: &Loop, task: &TaskId, at: Timestamp) -> Option<Broken> {
     let limits = &before.policy.limits;
     if let Some(per_hour) = limits.calls_per_hour.filter(|n| !before.spending.rate_allows(*n, at)) {
-        return Some(format!("more than {per_hour} calls within an hour"));
+        return Some((Rule::CallsPerHour, format!("more than {per_hour} calls within an hour")));
     }
     if before.policy.budget.action != AtLimit::Deny {
         return None;
     }
     if is_reached(before.policy.budget.own, Sum::from(before.usage)) {
-        return Some("an iteration starts although the loop's budget is used up".to_owned());
+        let message = "an iteration starts although the loop's budget is used up".to_owned();
+        return Some((Rule::LoopBudget, message));
     }
-    is_task_used_up(before, task).then(|| format!("{task} is tried again although its budget is used up"))
+    is_task_used_up(before, task)
+        .then(|| (Rule::TaskBudget, format!("{task} is tried again although its budget is used up")))
 }
 
 pub(super) fn is_task_used_up(before: &Loop, task: &TaskId) -> bool {
@@ -28,22 +31,25 @@ pub(super) fn is_task_used_up(before: &Loop, task: &TaskId) -> bool {
         && spent.is_some_and(|spent| is_reached(before.policy.budget.task, spent))
 }
 
-pub(super) fn check_alert(before: &Loop, event: &Event) -> Option<String> {
+pub(super) fn check_alert(before: &Loop, event: &Event) -> Option<Broken> {
     let Event::BudgetAlert { scope, task, unit, spent, limit, threshold } = event else { return None };
     let gauge = Gauge { scope: *scope, unit: *unit, spent: *spent, reserved: 0.0, limit: *limit };
     let alert = Alert { gauge, task: task.clone(), threshold: *threshold };
     if before.spending.was_told(&alert) {
-        return Some(format!("the {} budget was already told to be this far gone", scope.name()));
+        let message = format!("the {} budget was already told to be this far gone", scope.name());
+        return Some((Rule::AlertOnce, message));
     }
-    (*spent < *limit * *threshold).then(|| format!("the {} budget is not that far gone", scope.name()))
+    (*spent < *limit * *threshold)
+        .then(|| (Rule::AlertTrue, format!("the {} budget is not that far gone", scope.name())))
 }
 
-pub(super) fn check_asked(before: &Loop, granted: bool, figures: &Shared) -> Option<String> {
+pub(super) fn check_asked(before: &Loop, granted: bool, figures: &Shared) -> Option<Broken> {
     let budget = &before.policy.budget;
     let accounts = [(budget.project, figures.project), (budget.organisation, figures.organisation)];
     let deny = budget.action == AtLimit::Deny;
     if granted && deny && accounts.iter().any(|(cap, account)| is_reached(*cap, account.spent)) {
-        return Some("a call was granted from a shared budget that is used up".to_owned());
+        let message = "a call was granted from a shared budget that is used up".to_owned();
+        return Some((Rule::GrantedWithin, message));
     }
     let (dearest, strategy) = (before.spending.largest, budget.strategy);
     let needed = |account: &Account| match strategy {
@@ -52,10 +58,11 @@ pub(super) fn check_asked(before: &Loop, granted: bool, figures: &Shared) -> Opt
         Strategy::Conservative => plus(plus(account.spent, account.reserved), dearest),
     };
     let reason = deny && accounts.iter().any(|(cap, account)| is_reached(*cap, needed(account)));
-    (!granted && !reason).then(|| "a call was refused although there is money for it".to_owned())
+    (!granted && !reason)
+        .then(|| (Rule::RefusedBeyond, "a call was refused although there is money for it".to_owned()))
 }
 
-pub(super) fn check_end(before: &Loop) -> Option<String> {
+pub(super) fn check_end(before: &Loop) -> Option<Broken> {
     let budget = &before.policy.budget;
     let shared = before.spending.shared.unwrap_or_default();
     let accounts = [
@@ -69,7 +76,7 @@ pub(super) fn check_end(before: &Loop) -> Option<String> {
     };
     let reached = accounts.iter().any(|(cap, spent)| is_reached(*cap, plus(*spent, next)));
     let fits = reached && budget.action == AtLimit::Deny;
-    (!fits).then(|| "ended for a budget that is not used up".to_owned())
+    (!fits).then(|| (Rule::EndBudget, "ended for a budget that is not used up".to_owned()))
 }
 
 fn is_reached(cap: Cap, spent: Sum) -> bool {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::{Broken, Rule};
 use crate::event::{Event, QuestionKind};
 use crate::ids::TaskId;
 use crate::question::{Meaning, meaning};
@@ -20,7 +21,7 @@ enum Fate {
 }
 
 impl Calls {
-    pub(super) fn check(&mut self, before: &Loop, event: &Event) -> Option<String> {
+    pub(super) fn check(&mut self, before: &Loop, event: &Event) -> Option<Broken> {
         let task = before.open.as_ref().map(|open| &open.task);
         match event {
             Event::CallStarted { repeatable, tool, .. } => {
@@ -33,7 +34,7 @@ impl Calls {
                     Fate::Happened => "has happened",
                     Fate::InDoubt | Fate::UnderWay => "may have happened",
                 };
-                Some(format!("{tool} is called again for {task}, though it {why}"))
+                Some((Rule::CallOnce, format!("{tool} is called again for {task}, though it {why}")))
             }
             Event::WorkEnded { error, uncertain, .. } => {
                 let fate = self.0.get_mut(task?)?;
@@ -67,9 +68,11 @@ impl Calls {
         }
     }
 
-    fn forgotten(&self, task: &TaskId) -> Option<String> {
+    fn forgotten(&self, task: &TaskId) -> Option<Broken> {
         let under_way = self.0.get(task) == Some(&Fate::UnderWay);
-        under_way.then(|| format!("the call of {task} is forgotten, though it may have happened"))
+        under_way.then(|| {
+            (Rule::CallSettled, format!("the call of {task} is forgotten, though it may have happened"))
+        })
     }
 
     /// Words to an agent are a person's leave too, but not for a call nobody knows the end of.

@@ -546,7 +546,7 @@ impl World {
     }
 }
 
-fn question() -> Question {
+pub(crate) fn question() -> Question {
     Question {
         kind: QuestionKind::Deviation,
         summary: "which way?".to_owned(),

@@ -52,7 +52,7 @@ pub fn of(loops: &Loops, record: &LoopRecord) -> Result<LoopHealth, DeskError> {
     let mut status = loops.status(record)?;
     let written = last_beat(loops, record);
     let health = status.health.take().filter(|_| engine.is_some());
-    let interrupted = engine.is_none() && status.termination_reason.is_none() && status.run > 0;
+    let interrupted = engine.is_none() && !status.is_at_rest() && status.run > 0;
     Ok(LoopHealth {
         interrupted,
         died: interrupted && dead,

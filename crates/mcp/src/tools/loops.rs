@@ -144,7 +144,7 @@ pub(crate) fn list(office: &Office) -> Result<Value, Refusal> {
             "done": status.counts.done,
             "questions": status.questions.len(),
             "engine_alive": alive,
-            "interrupted": !alive && status.termination_reason.is_none(),
+            "interrupted": !alive && !status.is_at_rest(),
         }));
     }
     Ok(json!({ "loops": listed }))

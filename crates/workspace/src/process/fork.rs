@@ -56,6 +56,7 @@ fn command(launch: &Launch) -> Command {
     let stdin = match &launch.stdin {
         Input::Nothing => Stdio::null(),
         Input::Bytes(_) => Stdio::piped(),
+        Input::Pipe(reader) => reader.try_clone().map_or_else(|_| Stdio::null(), Stdio::from),
     };
     command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
     let prepare = || {

@@ -92,11 +92,13 @@ impl Launch {
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub enum Input {
     #[default]
     Nothing,
     Bytes(Vec<u8>),
+    /// What somebody writes at the other end while the program runs.
+    Pipe(Arc<io::PipeReader>),
 }
 
 /// Receives what a program does, on its supervising thread. While a call blocks, the program's

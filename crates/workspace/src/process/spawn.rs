@@ -60,6 +60,7 @@ pub(super) fn spawn(launch: &Launch, token: Token, streams: Streams) -> io::Resu
             let (reader, writer) = io::pipe()?;
             (reader.into(), Some(File::from(OwnedFd::from(writer))))
         }
+        Input::Pipe(reader) => (reader.try_clone()?.into(), None),
     };
     let ((stdout, child_out), (stderr, child_err)) = (streams.open()?, streams.open()?);
     let streams = [child_in.as_raw_fd(), child_out.as_raw_fd(), child_err.as_raw_fd()];

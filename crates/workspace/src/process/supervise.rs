@@ -88,7 +88,7 @@ impl Supervisor {
             }
         };
         let stdin = stdin.zip(match launch.stdin {
-            Input::Nothing => None,
+            Input::Nothing | Input::Pipe(_) => None,
             Input::Bytes(bytes) => Some(bytes),
         });
         Ok(Self {

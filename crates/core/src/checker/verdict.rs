@@ -1,0 +1,101 @@
+//! What may be said of an attempt, and when: from the end of its agent to its completion.
+
+use super::{Broken, Rule};
+use crate::event::Verdict;
+use crate::ids::{Attempt, Iteration, TaskId};
+use crate::state::{Loop, OpenIteration, Stage};
+use crate::verdict::checks_for;
+
+pub(super) fn check_fence(
+    before: &Loop,
+    iteration: Iteration,
+    attempt: Attempt,
+    stage: Stage,
+) -> Option<Broken> {
+    let Some(open) = &before.open else {
+        return Some((Rule::FenceOpen, format!("no iteration {iteration} under way")));
+    };
+    if (open.iteration, open.attempt) != (iteration, attempt) {
+        let message = format!("result of a stale attempt: iteration {iteration}, attempt {attempt}");
+        return Some((Rule::FenceFresh, message));
+    }
+    (open.stage != stage)
+        .then(|| (Rule::FenceStage, format!("iteration {iteration} is in {:?}, not {stage:?}", open.stage)))
+}
+
+pub(super) fn check_evidence(before: &Loop) -> Option<Broken> {
+    let taken = before.open.as_ref().is_some_and(|open| open.tree_taken);
+    (before.git && !taken).then(|| (Rule::CheckedTree, "checked before its tree was taken".to_owned()))
+}
+
+pub(super) fn check(before: &Loop, verdict: &Verdict) -> Option<Broken> {
+    let open = before.open.as_ref()?;
+    match verdict {
+        Verdict::Unavailable { trouble, .. } => (open.trouble.as_ref() != Some(trouble)).then(|| {
+            (Rule::UnavailableSaid, "an agent is called unavailable that did not say so".to_owned())
+        }),
+        Verdict::HandedOver { trigger } => {
+            let called = open.handoff.as_ref().is_some_and(|handoff| handoff.trigger == *trigger);
+            (!called)
+                .then(|| (Rule::HandoffCalledFor, "handed over although nothing called for it".to_owned()))
+        }
+        Verdict::Accepted { verified } => check_accepted(before, open, *verified),
+        Verdict::Refuted { .. }
+        | Verdict::Unclaimed
+        | Verdict::Errored { .. }
+        | Verdict::Asked
+        | Verdict::Held { .. } => None,
+    }
+}
+
+fn check_accepted(before: &Loop, open: &OpenIteration, verified: bool) -> Option<Broken> {
+    if before.git && !open.tree_taken {
+        return Some((Rule::AcceptedTree, "accepted before its tree was taken".to_owned()));
+    }
+    // An error outweighs whatever was claimed.
+    if open.error.is_some() || open.evidence.iter().any(|evidence| !evidence.passed()) {
+        return Some((Rule::AcceptedEvidence, "accepted against the evidence".to_owned()));
+    }
+    if open.claim.is_none() && !before.policy.checks.complete_without_claim {
+        return Some((Rule::AcceptedClaim, "accepted without a claim".to_owned()));
+    }
+    let wanted = checks_for(&before.policy, &before.task(&open.task)?.spec);
+    let missing = wanted.iter().find(|check| {
+        !open.evidence.iter().any(|seen| seen.command == check.command && seen.name == check.name)
+    });
+    if let Some(missing) = missing {
+        return Some((Rule::AcceptedChecks, format!("accepted without the check \"{}\"", missing.name)));
+    }
+    (verified != open.is_witnessed())
+        .then(|| (Rule::VerifiedByEvidence, "verified must mean that there is evidence".to_owned()))
+}
+
+pub(super) fn check_landing(
+    before: &Loop,
+    iteration: Iteration,
+    attempt: Attempt,
+    rule: Rule,
+) -> Option<Broken> {
+    let fits = before.open.as_ref().is_some_and(|open| {
+        (open.iteration, open.attempt) == (iteration, attempt) && matches!(open.stage, Stage::Landing { .. })
+    });
+    (!fits).then(|| (rule, format!("iteration {iteration} was not accepted")))
+}
+
+pub(super) fn check_completion(
+    before: &Loop,
+    iteration: Iteration,
+    task: &TaskId,
+    attempt: Attempt,
+    verified: bool,
+) -> Option<Broken> {
+    if let Some(problem) = check_landing(before, iteration, attempt, Rule::CompletedAccepted) {
+        return Some(problem);
+    }
+    let open = before.open.as_ref()?;
+    if open.task != *task {
+        return Some((Rule::CompletedTask, format!("iteration {iteration} is about {}", open.task)));
+    }
+    (open.stage != Stage::Landing { verified })
+        .then(|| (Rule::CompletedAsJudged, "verified differs from the verdict".to_owned()))
+}

@@ -1,0 +1,100 @@
+//! What people say in notes, as requests to the loop and leave to go on.
+
+use jiff::Timestamp;
+use wiggum_backlog::PlanValue;
+use wiggum_core::event::Request;
+use wiggum_core::ids::LoopId;
+use wiggum_engine::wake;
+use wiggum_store::LoopRecord;
+
+use super::{Keeper, StateDir, VaultError, carry};
+use crate::layout::NEEDS_ACTION;
+use crate::notes::{self, About, Kind, Reply};
+use crate::plans::Approved;
+use crate::projection::{Snapshot, fold, write_note};
+use crate::story::Story;
+
+/// Who answers, as the journal names them.
+const BY: &str = "vault";
+
+impl Keeper {
+    /// Takes the ticks in a plan's notes; says whether one of them is leave to go on.
+    pub(super) fn take_answers(
+        &mut self,
+        plan: &Approved,
+        record: &LoopRecord,
+        story: &Story,
+        about: &About<'_>,
+    ) -> Result<bool, VaultError> {
+        let mut go_on = false;
+        for kind in Kind::ALL {
+            let path = format!("{NEEDS_ACTION}/{}.md", kind.name(plan.id()));
+            let Some(text) = self.vault.read(&path)? else { continue };
+            let sections = notes::sections(kind, story, about);
+            let mut complaints = Vec::new();
+            let mut left = false;
+            for (section, ticks) in notes::read(&text, &sections) {
+                match notes::reply(section, &ticks) {
+                    Err(complaint) => complaints.push((section.key().to_owned(), complaint)),
+                    Ok(Reply::Answer(question, answer)) => {
+                        self.post(record.id, &Request::Answer { question, answer })?;
+                    }
+                    Ok(Reply::Limit(limit)) => {
+                        self.limits.insert(plan.id().to_owned(), limit);
+                        carry::edit(&self.vault, plan, &[PlanValue::MaxIterations(limit)])?;
+                        go_on = true;
+                    }
+                    Ok(Reply::GoOn) => go_on = true,
+                    Ok(Reply::Leave) => left = true,
+                    // Read together with the words under them.
+                    Ok(Reply::Words(_) | Reply::OwnLimit) => {}
+                }
+            }
+            if left || !complaints.is_empty() {
+                write_note(&self.vault, kind, about, story, &complaints)?;
+            }
+        }
+        Ok(go_on)
+    }
+
+    /// A note was written, by us or by a person.
+    pub(super) fn note_changed(&mut self, stem: &str) -> Result<(), VaultError> {
+        let prefixes = Kind::ALL.map(|kind| kind.name(""));
+        let Some(id) = prefixes.iter().find_map(|prefix| stem.strip_prefix(prefix)).map(str::to_owned) else {
+            return Ok(());
+        };
+        let Some(name) = self.owners.get(&id).cloned() else { return Ok(()) };
+        if !self.running.contains_key(&id) {
+            return self.consider(&name);
+        }
+        let (Some(plan), Some(record)) = (self.plan(&id), self.record(&id)?) else { return Ok(()) };
+        let (state, story) = fold(&self.store, Some(record.id))?;
+        let snapshot = Snapshot::of(&state);
+        let about = snapshot.about(&plan, self.limit(&plan));
+        self.take_answers(&plan, &record, &story, &about)?;
+        Ok(())
+    }
+
+    /// Somebody posted a request to a loop, perhaps to one that rests.
+    pub(super) fn woken(&mut self, id: &str) -> Result<(), VaultError> {
+        let resting: Vec<String> =
+            self.owners.keys().filter(|plan| !self.running.contains_key(*plan)).cloned().collect();
+        for plan in resting {
+            let Some(record) = self.record(&plan)? else { continue };
+            if record.id.to_string() == id && !self.store.pending(record.id)?.is_empty() {
+                self.enqueue(&plan);
+            }
+        }
+        Ok(())
+    }
+
+    fn post(&mut self, id: LoopId, request: &Request) -> Result<(), VaultError> {
+        let pending = self.store.pending(id)?;
+        if pending.iter().any(|pending| pending.request == *request) {
+            return Ok(());
+        }
+        self.store.post(id, request, BY, Timestamp::now())?;
+        let dir = StateDir::of(self.vault.root());
+        wake::wake(&dir, id).map_err(|source| VaultError::Write { path: StateDir::NAME.to_owned(), source })
+    }
+}

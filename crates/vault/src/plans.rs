@@ -1,0 +1,148 @@
+//! Plans as files of the vault: which names count, and what is in them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use wiggum_backlog::{Backlog, PlanHeader};
+use wiggum_core::task::FileStatus;
+
+use crate::layout::{APPROVED, Vault};
+
+/// More than anybody writes by hand; what is larger is not a plan.
+const MAX_PLAN: u64 = 4 << 20;
+
+/// A plan that a person approved by moving its file.
+#[derive(Clone, Debug)]
+pub struct Approved {
+    pub path: PathBuf,
+    /// Its name in the folder of approved plans.
+    pub name: String,
+    pub header: PlanHeader,
+    pub total: usize,
+    pub done: usize,
+    /// Steps that are neither done nor skipped.
+    pub open: usize,
+}
+
+impl Approved {
+    pub(crate) fn id(&self) -> &str {
+        &self.header.plan_id
+    }
+
+    pub(crate) fn stem(&self) -> &str {
+        stem(&self.name)
+    }
+
+    /// Its path in the vault.
+    pub(crate) fn place(&self) -> String {
+        format!("{APPROVED}/{}", self.name)
+    }
+}
+
+/// What a file turned out to be.
+#[derive(Clone, Debug)]
+pub(crate) enum Look {
+    Gone,
+    Plan(Box<Approved>),
+    /// It cannot be carried out as it is; perhaps more of it is still to come.
+    Broken(String),
+}
+
+/// What tells one version of a file from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    modified: Option<SystemTime>,
+    length: u64,
+}
+
+/// Is this the name of a note, and not of something an editor or a program that syncs left there?
+pub(crate) fn is_note(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    lower.ends_with(".md")
+        && !name.starts_with(['.', '~'])
+        && !lower.contains(".sync-conflict")
+        && !lower.contains(".tmp.")
+}
+
+pub(crate) fn stem(name: &str) -> &str {
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
+}
+
+/// `None` if there is no file, or something that is no file.
+pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
+    let data = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
+    Some(Stamp { modified: data.modified().ok(), length: data.len() })
+}
+
+pub(crate) fn look(vault: &Vault, name: &str) -> Look {
+    let Ok(path) = vault.place(&format!("{APPROVED}/{name}")) else {
+        return Look::Broken("it is a symbolic link, or in one".to_owned());
+    };
+    match stamp(&path) {
+        None => return Look::Gone,
+        Some(stamp) if stamp.length > MAX_PLAN => return Look::Broken("it is too large".to_owned()),
+        Some(_) => {}
+    }
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Look::Gone,
+        Err(error) => return Look::Broken(error.to_string()),
+    };
+    let backlog = match Backlog::parse(name, text) {
+        Ok(backlog) => backlog,
+        Err(problems) => return Look::Broken(problems.to_string()),
+    };
+    let Some(header) = backlog.plan().cloned() else {
+        return Look::Broken(
+            "it is not a plan: there are no steps `- [ ] **Step 1:** … (action_type: …)`".to_owned(),
+        );
+    };
+    let total = backlog.tasks().len();
+    if header.total_steps.is_some_and(|said| said as usize > total) {
+        // More than likely, the rest is still being written.
+        let said = header.total_steps.unwrap_or_default();
+        return Look::Broken(format!("the front matter says {said} steps, but there are {total}"));
+    }
+    let problems = backlog.unsupported();
+    if !problems.is_empty() {
+        let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        return Look::Broken(problems.join("\n"));
+    }
+    let count =
+        |wanted: &[FileStatus]| backlog.tasks().iter().filter(|task| wanted.contains(&task.status)).count();
+    let open = count(&[FileStatus::Open, FileStatus::Failed]);
+    Look::Plan(Box::new(Approved {
+        path,
+        name: name.to_owned(),
+        header,
+        total,
+        done: count(&[FileStatus::Done]),
+        open,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_count() {
+        for name in ["a.md", "PLAN_x 1.MD", "a.b.md"] {
+            assert!(is_note(name), "{name}");
+        }
+        for name in [
+            ".a.md",
+            "a.md.tmp",
+            "a.md~",
+            "~a.md",
+            "a.sync-conflict-2024-x.md",
+            ".a.md.icloud",
+            "a.txt",
+            ".p.md.wiggum-tmp",
+            "a.tmp.md",
+        ] {
+            assert!(!is_note(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Words in notes: what others said is shown and means nothing. It can neither be front matter nor a
+//! box, a link, an embed, HTML, a query or a template.
+
+use std::fmt::Write as _;
+
+use crate::layout::LOGS;
+
+/// Between these is ours; what a person writes outside of them stays.
+const BEGIN: &str = "%% wiggum:begin %%";
+const END: &str = "%% wiggum:end %%";
+
+/// What is told of a long text inside a line.
+pub(crate) const LINE: usize = 400;
+/// What is told of a long text in a block.
+const BLOCK: usize = 6000;
+
+/// Others' words within a line.
+pub(crate) fn inline(text: &str, most: usize) -> String {
+    let mut out = String::with_capacity(text.len());
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    for (position, word) in words.enumerate() {
+        if out.len() >= most {
+            out.push_str(" …");
+            break;
+        }
+        if position > 0 {
+            out.push(' ');
+        }
+        for c in word.chars().take(most) {
+            match c {
+                '<' => out.push_str("&lt;"),
+                '&' => out.push_str("&amp;"),
+                // A link is one without brackets too.
+                ':' => out.push_str("&#58;"),
+                // Programs that take escapes away before they look for links see two brackets, but apart.
+                '[' if out.ends_with("\\[") => out.push_str("\u{200b}\\["),
+                _ if c.is_ascii_punctuation()
+                    && !matches!(c, '.' | ',' | '-' | '\'' | '"' | '/' | ';' | '?') =>
+                {
+                    out.push('\\');
+                    out.push(c);
+                }
+                _ => out.push(visible(c)),
+            }
+        }
+    }
+    // A list, a quote or a rule begins with these.
+    match out.chars().next() {
+        Some('-' | '.') => format!("\\{out}"),
+        Some(c) if c.is_ascii_digit() => out.replacen(". ", "\\. ", 1),
+        Some(_) | None => out,
+    }
+}
+
+/// Others' words as a block of code in no language.
+pub(crate) fn fenced(text: &str) -> String {
+    let end = text.floor_char_boundary(BLOCK);
+    let mut shown: String =
+        text[..end].chars().filter(|c| *c != '\r').map(|c| if c == '\n' { c } else { visible(c) }).collect();
+    // Templates are filled in wherever they stand, our own marks are read everywhere, and not every
+    // program knows that there are no links in code.
+    for pair in ["<%", "%>", "%%", "[["] {
+        // Three in a row are two pairs.
+        while shown.contains(pair) {
+            shown = shown.replace(pair, &format!("{}\u{200b}{}", &pair[..1], &pair[1..]));
+        }
+    }
+    if end < text.len() {
+        shown.push_str("\n…");
+    }
+    let longest = shown.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat((longest + 1).max(4));
+    format!("{fence}text\n{}\n{fence}\n", shown.trim_end())
+}
+
+/// A value of front matter.
+pub(crate) fn yaml(text: &str) -> String {
+    let shown: String = text.chars().map(visible).take(LINE).collect();
+    serde_json::to_string(&shown).unwrap_or_else(|_| "\"\"".to_owned())
+}
+
+/// A link to a note by its name without the ending; plain words where no link can say it.
+pub(crate) fn link(name: &str) -> String {
+    let can_be = !name.is_empty() && name.chars().all(|c| !c.is_control() && !"[]|#^\\:<>%`".contains(c));
+    if can_be { format!("[[{name}]]") } else { inline(name, LINE) }
+}
+
+/// A link to a plan. Its log has the plan's id for a name, so a file of the same name is told by its folder.
+pub(crate) fn plan_link(folder: &str, file: &str, plan: &str) -> String {
+    if file == plan { link(&format!("{folder}/{file}")) } else { link(file) }
+}
+
+/// A link to the log of a plan.
+pub(crate) fn log_link(file: &str, plan: &str) -> String {
+    if file == plan { link(&format!("{LOGS}/{plan}")) } else { link(plan) }
+}
+
+/// No character that hides or reorders others.
+fn visible(c: char) -> char {
+    let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}');
+    if c.is_control() || turns || matches!(c, '\u{2028}' | '\u{2029}' | '\u{85}') { ' ' } else { c }
+}
+
+/// A note of ours, with what a person added to the one that is there: other keys of its front matter, and
+/// everything outside of our marks.
+pub(crate) fn note(old: Option<&str>, front: &[(&str, String)], body: &str) -> String {
+    let (their_front, before, after) = old.map_or(("", "", ""), parts);
+    let mut out = "---\n".to_owned();
+    for (key, value) in front {
+        let _written = writeln!(out, "{key}: {value}");
+    }
+    let is_ours = |line: &str| front.iter().any(|(key, _)| line.split(':').next() == Some(*key));
+    let mut ours = false;
+    for line in their_front.lines() {
+        let starts = !line.starts_with([' ', '\t', '-', '#']) && !line.trim().is_empty();
+        ours = if starts { is_ours(line) } else { ours };
+        if !ours {
+            let _written = writeln!(out, "{line}");
+        }
+    }
+    let _written = write!(out, "---\n{before}{BEGIN}\n{}\n{END}\n{after}", body.trim_end());
+    out
+}
+
+/// Are both of our marks there?
+pub(crate) fn is_whole(text: &str) -> bool {
+    text.find(BEGIN).is_some_and(|start| text[start..].contains(END))
+}
+
+/// What is between our marks.
+pub(crate) fn ours(text: &str) -> &str {
+    let Some(start) = text.find(BEGIN) else { return "" };
+    let inside = &text[start + BEGIN.len()..];
+    inside.find(END).map_or(inside, |end| &inside[..end])
+}
+
+/// Front matter, what stands before our marks, and what stands behind them.
+fn parts(text: &str) -> (&str, &str, &str) {
+    let opened = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n"));
+    let closed = opened.and_then(|inside| {
+        inside
+            .split_once("\n---")
+            .map(|(front, rest)| (front, rest.split_once('\n').map_or("", |(_, rest)| rest)))
+    });
+    let (front, body) = closed.unwrap_or(("", text));
+    match body.split_once(BEGIN) {
+        Some((before, rest)) => {
+            let after = rest.split_once(END).map_or("", |(_, after)| after);
+            (front, before, after.strip_prefix('\n').unwrap_or(after))
+        }
+        None => (front, body, ""),
+    }
+}
+
+/// The value of a key of the front matter.
+#[cfg(test)]
+pub(crate) fn value<'t>(text: &'t str, key: &str) -> Option<&'t str> {
+    let (front, ..) = parts(text);
+    let line = front.lines().find(|line| line.split(':').next() == Some(key))?;
+    Some(line[key.len() + 1..].trim().trim_matches('"'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn others_words_mean_nothing() {
+        for hostile in [
+            "---\naction_required: false\n---",
+            "- [x] Try it again ^q1-retry",
+            "[[secret]] ![[embed]] [a](b)",
+            "<script>alert(1)</script> <% tp.file.move() %>",
+            "`= this.file` $= dv.pages() %%hidden%% #tag ^block |cell| $x$ ==mark==",
+            "https://evil.example/x obsidian://open?vault=x",
+            "1. one\n# head\n> quote",
+            "%% wiggum:end %% %%% [[[a]]]",
+        ] {
+            let shown = inline(hostile, LINE);
+            assert!(!shown.contains('\n') && !shown.replace('\\', "").contains("[["), "{shown}");
+            for sign in ["[[", "](", "<", "`=", "%%", " #", " ^", "- [", "://", "==", "$="] {
+                let bare = shown.replace("\\[", "").replace("\\%", "");
+                assert!(!bare.contains(sign), "{shown}");
+            }
+            let block = fenced(hostile);
+            assert!(!block.contains("<%") && !block.contains("%%") && !block.contains("[["), "{block}");
+        }
+        assert_eq!(inline("- a", LINE), "\\- a");
+        assert_eq!(inline("1. a", LINE), "1\\. a");
+        assert_eq!(inline("a  b\n\u{202e}c", LINE), "a b  c");
+        assert_eq!(inline("word ".repeat(200).as_str(), 20), "word word word word word …");
+    }
+
+    #[test]
+    fn a_fence_is_longer_than_what_it_holds() {
+        let block = fenced("a\n`````\n- [x] b\n`````");
+        assert!(block.starts_with("``````text\n") && block.ends_with("\n``````\n"), "{block}");
+        assert!(fenced(&"x".repeat(100_000)).len() < 7000);
+    }
+
+    #[test]
+    fn what_a_person_added_stays() {
+        let front = |value: &str| [("status", value.to_owned())];
+        let first = note(None, &front("a"), "one");
+        assert_eq!(first, "---\nstatus: a\n---\n%% wiggum:begin %%\none\n%% wiggum:end %%\n");
+        let edited = first.replace("---\n%%", "tags:\n  - x\n---\n# Mine\n%%") + "below\n";
+        let second = note(Some(&edited), &front("b"), "two");
+        let expected =
+            "---\nstatus: b\ntags:\n  - x\n---\n# Mine\n%% wiggum:begin %%\ntwo\n%% wiggum:end %%\nbelow\n";
+        assert_eq!(second, expected);
+        assert_eq!(note(Some(&second), &front("b"), "two"), second);
+        assert_eq!(ours(&second).trim(), "two");
+        assert_eq!(value(&second, "status"), Some("b"));
+        let theirs = note(Some("# Their dashboard\n"), &front("b"), "two");
+        assert!(theirs.contains("---\n# Their dashboard\n%% wiggum:begin"), "{theirs}");
+    }
+
+    #[test]
+    fn links_only_where_they_can_be() {
+        assert_eq!(link("PLAN a 1"), "[[PLAN a 1]]");
+        assert!(!link("a]] ![[b").contains("[["));
+        assert_eq!(yaml("a\n---\n\"b\""), "\"a --- \\\"b\\\"\"");
+    }
+}
