@@ -33,8 +33,12 @@ fn ended() -> Sandbox {
 fn without_a_token_nothing_is_told() {
     let sandbox = ended();
     let page = Page::open(&sandbox, &[]);
-    for path in ["/", "/main.js", "/style.css", "/api/v1/loops", "/nowhere", "/api/v1/loops/main/events/stream"] {
-        for more in [&[][..], &["Authorization: Bearer wrong"], &["Cookie: wiggum=x"], &["Authorization: Bearer "]] {
+    for path in
+        ["/", "/main.js", "/style.css", "/api/v1/loops", "/nowhere", "/api/v1/loops/main/events/stream"]
+    {
+        for more in
+            [&[][..], &["Authorization: Bearer wrong"], &["Cookie: wiggum=x"], &["Authorization: Bearer "]]
+        {
             let answer = page.ask("GET", path, more, "");
             assert_eq!(answer.status, 401, "{path} {more:?}");
             assert!(!answer.text.contains("PRD.json"), "{}", answer.text);
@@ -68,7 +72,11 @@ fn the_link_becomes_a_cookie_and_a_clean_address() {
         ("Origin: null", 403),
         ("X-Nothing: said", 403),
     ] {
-        assert_eq!(page.ask("POST", "/api/v1/loops/main/pause", &[&cookie, origin], "").status, status, "{origin}");
+        assert_eq!(
+            page.ask("POST", "/api/v1/loops/main/pause", &[&cookie, origin], "").status,
+            status,
+            "{origin}"
+        );
     }
     assert_eq!(page.ask("GET", "/api/v1/loops", &[&cookie, "Sec-Fetch-Site: cross-site"], "").status, 403);
 }
@@ -185,7 +193,12 @@ fn what_makes_no_sense_is_refused_and_harms_nothing() {
     check("POST", "/api/v1/loops/main/pause", "", 409);
     check("POST", "/api/v1/loops/main/tasks", &format!(r#"{{"title":"{}"}}"#, "x".repeat(300_000)), 413);
     let bearer = format!("Authorization: Bearer {}", page.token);
-    let form = page.ask("POST", "/api/v1/loops/main/tasks", &[&bearer, "Content-Type: text/plain"], r#"{"title":"x"}"#);
+    let form = page.ask(
+        "POST",
+        "/api/v1/loops/main/tasks",
+        &[&bearer, "Content-Type: text/plain"],
+        r#"{"title":"x"}"#,
+    );
     assert_eq!(form.status, 415);
     assert!(!sandbox.read("PRD.json").contains("\"x\""));
     check("POST", "/api/v1/loops/main/tasks", r#"{"title":"One more","depends_on":["A"]}"#, 200);
@@ -197,13 +210,15 @@ fn events_come_as_they_happen_once_and_in_order() {
     let sandbox = Sandbox::with_tasks(&["A", "B"]);
     sandbox.make_pipe("ready");
     sandbox.make_pipe("go");
-    let agent = r#"[ "$WIGGUM_TASK_ID" = B ] && { ready; wait_for_go; }; echo fine > "$WIGGUM_TASK_ID.txt"; claim"#;
+    let agent =
+        r#"[ "$WIGGUM_TASK_ID" = B ] && { ready; wait_for_go; }; echo fine > "$WIGGUM_TASK_ID.txt"; claim"#;
     let started = sandbox.start(agent, &VERIFY);
     sandbox.wait_ready();
     let page = Page::open(&sandbox, &[]);
     let mut heard = page.listen("/api/v1/loops/main/events/stream", &["Last-Event-ID: 2"]);
     // What happened before comes from the journal, the rest as it happens.
-    let before = heard.until(|name, data| name == "event" && data["type"] == "iteration_started" && data["task"] == "B");
+    let before = heard
+        .until(|name, data| name == "event" && data["type"] == "iteration_started" && data["task"] == "B");
     sandbox.go();
     let after = heard.until(|name, data| name == "event" && data["type"] == "run_ended");
     started.outcome_only().exits(0);
@@ -211,7 +226,8 @@ fn events_come_as_they_happen_once_and_in_order() {
     let expected: Vec<u64> = (3..=sandbox.journal().len() as u64).collect();
     assert_eq!(told, expected);
     // Whoever comes again goes on where they were.
-    let mut again = page.listen(&format!("/api/v1/loops/main/events/stream?after={}", expected.last().unwrap() - 2), &[]);
+    let mut again =
+        page.listen(&format!("/api/v1/loops/main/events/stream?after={}", expected.last().unwrap() - 2), &[]);
     assert_eq!(again.until(|name, data| name == "event" && data["type"] == "run_ended").len(), 2);
 }
 
@@ -220,7 +236,8 @@ fn a_page_that_reads_nothing_does_not_hold_up_a_loop() {
     let sandbox = Sandbox::with_tasks(&["A", "B", "C"]);
     sandbox.make_pipe("ready");
     sandbox.make_pipe("go");
-    let agent = r#"[ "$WIGGUM_TASK_ID" = A ] && { ready; wait_for_go; }; echo fine > "$WIGGUM_TASK_ID.txt"; claim"#;
+    let agent =
+        r#"[ "$WIGGUM_TASK_ID" = A ] && { ready; wait_for_go; }; echo fine > "$WIGGUM_TASK_ID.txt"; claim"#;
     let started = sandbox.start(agent, &VERIFY);
     sandbox.wait_ready();
     let page = Page::open(&sandbox, &[]);

@@ -22,8 +22,8 @@ use crate::blobs;
 /// Text one transcript may hold: far more than a person reads, little enough for any disk.
 pub const DEFAULT_LIMIT: usize = 64 << 20;
 
-/// What a kill may cost at most, while output flows.
-const FLUSH_EVERY: Millis = Millis(1000);
+/// What a kill may cost at most, while output flows; and how long whoever follows an agent may have to wait.
+const FLUSH_EVERY: Millis = Millis(200);
 
 /// Bytes that are kept until there are more: an encoder takes a hundred times as many.
 const FEW: usize = 4 * 1024;

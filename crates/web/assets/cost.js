@@ -32,7 +32,12 @@ export function costView(ctx) {
   const line = (name, spent) => h("tr", null, h("th", { scope: "row" }, name), h("td", null, count(spent.calls)), h("td", null, tokens(spent.input_tokens)),
     h("td", null, tokens(spent.output_tokens)), h("td", null, tokens(spent.cache_read_tokens)), h("td", null, spent.cost_usd === null ? "not told" : money(spent.cost_usd)));
 
-  return { el, load, close() {} };
+  return {
+    el,
+    load,
+    event(row) { if (!ctx.moment() && (row.type === "agent_ended" || row.type === "charged")) load().catch(() => {}); },
+    close() {},
+  };
 }
 
 function costChart({ over_time: told, forecast, burn_down: left, budgets }, at) {

@@ -25,7 +25,7 @@ export function questionCard(loopId, question, mayAct, done) {
     return made;
   };
   return h("section.card.question", { "aria-label": `Question ${question.id}` },
-    h("header", null, h("span.tag", null, question.id), h("span.soft", null, question.kind, question.task && ` · ${question.task}`), h("span.soft.end", null, ago(question.raised_at, Date.now()))),
+    h("header", null, h("span.tag", null, question.id), h("span.soft", null, question.kind, question.task && ` · ${question.task}`), h("span.soft.end", { "data-ago": question.raised_at }, ago(question.raised_at, Date.now()))),
     h("h2", null, question.summary),
     question.context && h("p.text", null, question.context),
     question.question && question.question !== question.summary && h("p.lead", null, question.question),

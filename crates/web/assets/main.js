@@ -14,6 +14,7 @@ import { panelView, stateShade, stateWords } from "./panel.js";
 import { slider } from "./slider.js";
 import { taskBox } from "./task.js";
 import { tasksView } from "./tasks.js";
+import { ago } from "./text.js";
 import { timelineView } from "./timeline.js";
 
 const VIEWS = [
@@ -195,6 +196,7 @@ function route() {
 async function begin() {
   try { session = await get("/session"); } catch (error) { refuse(error); return; }
   app.setAttribute("aria-busy", "false");
+  setInterval(() => document.querySelectorAll("[data-ago]").forEach((node) => show(node, ago(node.dataset.ago, Date.now()))), 5000);
   window.addEventListener("hashchange", route);
   route();
 }

@@ -33,8 +33,6 @@ const BEHIND: usize = 32;
 const MOST: usize = 400;
 /// An engine that died tells nobody.
 const LOOK: Duration = Duration::from_secs(2);
-/// News that come at once are told at once.
-const GATHER: Duration = Duration::from_millis(15);
 
 pub(crate) struct Feed {
     record: LoopRecord,
@@ -189,6 +187,5 @@ fn follow(feed: &Weak<Feed>, watch: &Watch, workspace: &Path) {
         if alive.replace(lives).is_some_and(|before| before != lives) {
             drop(feed.tell_lease(open));
         }
-        std::thread::sleep(GATHER);
     }
 }

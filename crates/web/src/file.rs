@@ -44,10 +44,8 @@ pub fn file(loops: &Loops, record: &LoopRecord) -> Result<String, Refusal> {
         hash(&script),
         hash(style)
     );
-    let page = assets::text("index.html")
-        .lines()
-        .filter(|line| !line.starts_with("<link rel=\"icon\""))
-        .map(|line| match line {
+    let page = assets::text("index.html").lines().filter(|line| !line.starts_with("<link rel=\"icon\"")).map(
+        |line| match line {
             "<meta charset=\"utf-8\">" => {
                 format!("{line}\n<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">")
             }
@@ -58,7 +56,8 @@ pub fn file(loops: &Loops, record: &LoopRecord) -> Result<String, Refusal> {
                  <script type=\"module\">{script}</script>\n</body>"
             ),
             line => line.to_owned(),
-        });
+        },
+    );
     Ok(page.collect::<Vec<_>>().join("\n") + "\n")
 }
 
@@ -230,7 +229,10 @@ mod tests {
                     assert!(!import.contains(" as "), "{file}: {line}");
                     assert!(seen.contains(from), "{file} needs {from}, which comes after it");
                 }
-                assert!(!line.contains("innerHTML") && !line.contains("insertAdjacentHTML"), "{file}: {line}");
+                assert!(
+                    !line.contains("innerHTML") && !line.contains("insertAdjacentHTML"),
+                    "{file}: {line}"
+                );
                 assert!(!line.contains("</script"), "{file}: {line}");
             }
             seen.insert(file.to_owned());

@@ -156,8 +156,11 @@ fn understood<Q: DeserializeOwned>(
     let mut fields = Map::new();
     for (name, text) in query {
         let value = if numbers.contains(&name) {
-            let number: u64 = text.parse().map_err(|_| wrong(format!("`{name}` is not a whole number")))?;
-            number.into()
+            if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+                return Err(wrong(format!("`{name}` is not a whole number")));
+            }
+            // There are no more events than that.
+            text.parse().unwrap_or(u64::MAX).into()
         } else {
             text.into()
         };

@@ -16,7 +16,8 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
     let loops = loops::require()?;
     let record = loops.select(args.of.which.as_deref())?;
     if let Some(file) = &args.html {
-        let page = wiggum_web::file(&loops, &record).map_err(|refusal| Failure::other(refusal.to_string()))?;
+        let page =
+            wiggum_web::file(&loops, &record).map_err(|refusal| Failure::other(refusal.to_string()))?;
         write(file, &page)?;
     }
     let report = Report::read(&loops.store, record.id, Timestamp::now())?;

@@ -66,7 +66,14 @@ impl Page {
         self.ask_as(&self.address, method, path, headers, body)
     }
 
-    pub(crate) fn ask_as(&self, host: &str, method: &str, path: &str, headers: &[&str], body: &str) -> Answer {
+    pub(crate) fn ask_as(
+        &self,
+        host: &str,
+        method: &str,
+        path: &str,
+        headers: &[&str],
+        body: &str,
+    ) -> Answer {
         let headers = [headers, &["Connection: close"]].concat();
         Answer::read(BufReader::new(self.send(host, method, path, &headers, body)))
     }
@@ -121,7 +128,8 @@ impl Answer {
         let (head, text) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
         let mut lines = head.lines();
         let status = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok()).unwrap_or(0);
-        let pair = |line: &str| line.split_once(": ").map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let pair =
+            |line: &str| line.split_once(": ").map(|(name, value)| (name.to_owned(), value.to_owned()));
         Self { status, headers: lines.filter_map(pair).collect(), text: text.to_owned() }
     }
 

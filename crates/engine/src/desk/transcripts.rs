@@ -26,6 +26,7 @@ pub struct Entry {
     pub kind: EntryKind,
     /// The tool, where one is called.
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(default))]
     pub name: String,
     pub text: String,
 }

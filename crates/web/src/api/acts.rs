@@ -107,6 +107,7 @@ impl From<Reply> for Done {
 #[serde(deny_unknown_fields)]
 struct Nudge {
     /// What to tell the agent
+    #[schemars(length(min = 1))]
     text: String,
 }
 
@@ -114,6 +115,7 @@ struct Nudge {
 #[serde(deny_unknown_fields)]
 struct Answer {
     /// The number of an option, own words, or skip, retry, abort or done
+    #[schemars(length(min = 1))]
     answer: String,
 }
 
@@ -121,6 +123,7 @@ struct Answer {
 #[serde(deny_unknown_fields)]
 struct AddTask {
     /// What is to be done, in one line
+    #[schemars(length(min = 1))]
     title: String,
     /// More about it, for the agent that does it
     #[serde(default)]

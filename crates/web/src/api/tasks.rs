@@ -141,6 +141,7 @@ struct Node {
     state: &'static str,
     /// Which nodes it waits on, by their places in the list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     after: Vec<usize>,
 }
 
