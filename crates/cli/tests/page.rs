@@ -336,3 +336,11 @@ fn nothing_is_served_inside_of_an_agent() {
     sandbox.env("WIGGUM_LOOP_ID", "x");
     sandbox.wiggum(&["serve", "--no-open"]).complains(2, &["agent"]);
 }
+
+#[test]
+fn a_run_can_have_its_page_beside_it() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let run = sandbox.run(AGENT, &["--web", "--verify", "true"]).exits(0);
+    assert!(run.stderr.contains("the page is at http://127.0.0.1:"), "{}", run.stderr);
+    assert!(!run.stdout.contains("token="), "{}", run.stdout);
+}

@@ -11,6 +11,7 @@ use wiggum_core::policy::Millis;
 use wiggum_core::state::Loop;
 use wiggum_core::task::Task;
 use wiggum_core::tasks::{AttemptMemory, TaskState};
+use wiggum_engine::desk::attempts::EMPTY_TREE;
 use wiggum_engine::desk::post::require_task;
 use wiggum_store::Store;
 use wiggum_workspace::git::{Git, Target};
@@ -25,9 +26,6 @@ use wiggum_engine::words::{counted, one_line, short, verdict_words};
 /// Lines of a long text that are shown without `--full`.
 const SHOWN_LINES: usize = 20;
 const SHOWN_DIFF_LINES: usize = 200;
-
-/// What git calls the tree of a repository without files.
-const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 pub(crate) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
     let loops = loops::require()?;

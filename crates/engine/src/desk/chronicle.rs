@@ -257,3 +257,72 @@ pub fn iteration_of(event: &Event) -> Option<u32> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use uuid::Uuid;
+    use wiggum_core::event::EVENT_VERSION;
+    use wiggum_store::{Append, Holder, Identity};
+
+    use super::*;
+
+    /// A journal in which every event leaves another state.
+    fn journal(events: u64) -> (tempfile::TempDir, Store, LoopId, Vec<Envelope>) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&dir.path().join("wiggum.db")).unwrap();
+        let text = |text: &str| text.to_owned();
+        let identity = Identity { repository: text("/r"), backlog: text("PRD.json"), name: text("main") };
+        let at = Timestamp::UNIX_EPOCH;
+        let id = store.create_loop(&identity, LoopId(Uuid::nil()), at).unwrap().id;
+        let holder = Holder { pid: 1, started: text("0"), boot: text("b"), host: text("h") };
+        let epoch = store.acquire(id, &holder, &|_| false, at).unwrap();
+        let event = |seq: u64| match seq % 3 {
+            0 => Event::Paused { by: seq.to_string() },
+            1 => Event::Resumed { by: seq.to_string() },
+            _ => Event::BacklogBroken { message: seq.to_string() },
+        };
+        let envelope =
+            |seq| Envelope { v: EVENT_VERSION, seq, id: Uuid::nil(), at, epoch, event: event(seq) };
+        let envelopes: Vec<Envelope> = (1..=events).map(envelope).collect();
+        let nothing = (&[][..], &[][..]);
+        let batch = Append {
+            loop_id: id,
+            expected_seq: 0,
+            epoch,
+            envelopes: &envelopes,
+            blobs: nothing.0,
+            handled: nothing.1,
+            projection: None,
+        };
+        store.append(&batch).unwrap();
+        (dir, store, id, envelopes)
+    }
+
+    #[test]
+    fn a_loop_is_as_it_was_at_every_event() {
+        let (_dir, store, id, envelopes) = journal(700);
+        // So that marks are left out on the way.
+        let mut chronicle = Chronicle { stride: 2, ..Chronicle::new(id) };
+        chronicle.catch_up(&store, |_, _| {}).unwrap();
+        assert!(chronicle.stride > 2 && !chronicle.marks.is_empty() && chronicle.marks.len() <= MOST_MARKS);
+        let mut state = Loop::default();
+        for envelope in &envelopes {
+            state.apply(envelope);
+            assert_eq!(chronicle.at(&store, envelope.seq).unwrap(), state, "{}", envelope.seq);
+        }
+        assert_eq!(chronicle.at(&store, 0).unwrap(), Loop::default());
+        assert_eq!(chronicle.at(&store, u64::MAX).unwrap(), *chronicle.head());
+    }
+
+    #[test]
+    fn what_is_new_is_read_once() {
+        let (_dir, store, id, envelopes) = journal(30);
+        let mut chronicle = Chronicle::new(id);
+        let mut seen = Vec::new();
+        chronicle.catch_up(&store, |envelope, _| seen.push(envelope.seq)).unwrap();
+        chronicle.catch_up(&store, |envelope, _| seen.push(envelope.seq)).unwrap();
+        assert_eq!(seen, (1..=30).collect::<Vec<u64>>());
+        assert_eq!(*chronicle.head(), Loop::fold(&envelopes));
+    }
+}
