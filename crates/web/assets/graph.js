@@ -10,8 +10,10 @@ const GAP_X = 70;
 const GAP_Y = 14;
 // Below this nothing could be read: tasks are drawn as one shape for each colour.
 const READABLE = 0.45;
-// A layer of thousands is folded into columns.
-const TALL = 40;
+// A layer of many is folded into columns.
+const TALL = 24;
+// More lines than that are a grey cloud from afar.
+const CLOUD = 3000;
 
 // Places by the longest way to a task; what waits on each other in a circle stays where it was found.
 export function layout(nodes) {
@@ -48,9 +50,11 @@ export function layout(nodes) {
   }
   let left = 0;
   const spots = new Array(nodes.length);
-  const tallest = Math.min(TALL, Math.max(1, ...layers.map((all) => all.length)));
+  // About twice as wide as high, however many there are.
+  const most = Math.max(TALL, Math.round(Math.sqrt(nodes.length * 1.7)));
+  const tallest = Math.min(most, Math.max(1, ...layers.map((all) => all.length)));
   for (const all of layers) {
-    const columns = Math.ceil(all.length / TALL);
+    const columns = Math.ceil(all.length / most);
     const rows = Math.ceil(all.length / columns);
     const shift = ((tallest - rows) * (HIGH + GAP_Y)) / 2;
     all.forEach((at, n) => {
@@ -78,6 +82,8 @@ export function graphView(ctx) {
   let nodes = [];
   let drawn = null;
   let by = new Map();
+  let lines = [];
+  let whole = "";
   let view = { x: 0, y: 0, scale: 1 };
   let due = 0;
   // Somebody chose what to look at: it stays.
@@ -91,15 +97,16 @@ export function graphView(ctx) {
     if (!same || !drawn) {
       drawn = layout(nodes);
       moved = false;
-      edges.setAttribute("d", nodes.map((node, at) => (node.after || []).map((from) => {
+      lines = nodes.flatMap((node, at) => (node.after || []).map((from) => {
         const [a, b] = [drawn.spots[from], drawn.spots[at]];
         const [x1, y1, x2, y2] = [a.x + WIDE, a.y + HIGH / 2, b.x, b.y + HIGH / 2];
         const bend = Math.max(24, (x2 - x1) / 2);
-        return `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
-      }).join("")).join(""));
+        return { from, at, d: `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}` };
+      }));
+      whole = lines.length > CLOUD ? "" : lines.map(({ d }) => d).join("");
       fit();
     }
-    show(note, nodes.length ? `${count(nodes.length)} tasks` : "No tasks yet");
+    show(note, nodes.length ? `${count(nodes.length)} tasks` : "No tasks yet", lines.length > CLOUD && ", zoom in to see what waits on what");
     draw();
   }
 
@@ -112,6 +119,7 @@ export function graphView(ctx) {
     near.replaceChildren();
     if (!drawn) return;
     if (!readable) {
+      edges.setAttribute("d", whole);
       for (const state of STATES) {
         const d = nodes.map((node, at) => node.state === state ? `M${drawn.spots[at].x} ${drawn.spots[at].y}h${WIDE}v${HIGH}h${-WIDE}z` : "").join("");
         if (d) far.append(svg(`path.block.is-${state}`, { d }));
@@ -121,9 +129,12 @@ export function graphView(ctx) {
     const box = picture.getBoundingClientRect();
     const [left, top] = [-view.x / view.scale - WIDE, -view.y / view.scale - HIGH];
     const [right, bottom] = [(box.width - view.x) / view.scale, (box.height - view.y) / view.scale];
-    nodes.forEach((node, at) => {
+    const seen = new Set();
+    drawn.spots.forEach(({ x, y }, at) => { if (x >= left && x <= right && y >= top && y <= bottom) seen.add(at); });
+    edges.setAttribute("d", whole || lines.filter(({ from, at }) => seen.has(from) || seen.has(at)).map(({ d }) => d).join(""));
+    seen.forEach((at) => {
+      const node = nodes[at];
       const { x, y } = drawn.spots[at];
-      if (x < left || x > right || y < top || y > bottom) return;
       const title = node.title === node.id ? "" : node.title;
       near.append(svg(`g.node.is-${node.state}`, { transform: `translate(${x} ${y})`, role: "button", "aria-label": `${node.id}, ${node.state}: ${node.title}`, onclick: () => ctx.openTask(node.id) },
         svg("title", null, `${node.id} · ${node.state}\n${node.title}`),
