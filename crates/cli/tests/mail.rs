@@ -140,7 +140,7 @@ fn assert_done(sandbox: &Sandbox, mailbox: &Mailbox, name: &str) {
     let done = sandbox.read("v/Done/welcome.md");
     assert!(done.contains("status: completed") && done.contains("completed_steps: 3"), "{done}");
     let log = sandbox.read("v/Logs/Plan_Execution/welcome.md");
-    assert!(log.contains(r"send\_email of email-mcp") && log.contains("acme.com"), "{log}");
+    assert!(log.contains("send_email of email-mcp") && log.contains("acme.com"), "{log}");
     assert!(!log.contains("MCP_EMAIL_SERVER_PASSWORD"), "{log}");
     let store = Store::open(Path::new(&sandbox.root.join("v/.wiggum/wiggum.db"))).unwrap();
     let journal = store.read(store.loops().unwrap()[0].id, 0).unwrap();
