@@ -120,6 +120,10 @@ impl Narrator {
         }
         self.line(&text);
         let agent = harmless(&state.agent);
+        if agent.is_empty() {
+            self.line(&style.dim("  agent   none: the engine does all of it itself"));
+            return;
+        }
         self.line(&style.dim(&format!("  agent   {agent}")));
         if !sandbox.is_empty() {
             self.line(&style.dim(&format!("  sandbox {}", harmless(sandbox))));
@@ -402,7 +406,7 @@ impl Observer for Narrator {
             Event::WorkEnded { error: None, .. } => {
                 self.line(&format!("  · {}", harmless(&describe(&envelope.event))));
             }
-            Event::WorkEnded { .. } => {
+            Event::WorkEnded { uncertain: true, .. } => {
                 self.line(&self.style.yellow(&format!("  ! {}", harmless(&describe(&envelope.event)))));
             }
             Event::TreeTaken { flags, .. } | Event::WorkInspected { flags, .. } => self.flags(flags),
@@ -503,7 +507,9 @@ impl Observer for Narrator {
             Event::BudgetAlert { .. } => {
                 self.line(&self.style.yellow(&format!("  $ {}", describe(&envelope.event))));
             }
-            Event::HandoffStarted { asked: false, .. }
+            // The verdict says why.
+            Event::WorkEnded { uncertain: false, .. }
+            | Event::HandoffStarted { asked: false, .. }
             | Event::Checkpointed { .. }
             | Event::LoopCreated { .. }
             | Event::BacklogRead { .. }

@@ -74,7 +74,7 @@ fn an_agent_that_fell_silent_is_given_up_once_wherever_the_plug_is_pulled() {
 }
 
 /// Points that no story comes by, and why.
-const ELSEWHERE: [(&str, &str); 13] = [
+const ELSEWHERE: [(&str, &str); 18] = [
     ("waiting", "of the simulator"),
     ("in circles", "of the simulator"),
     ("restore intended", "swept in checkpoints.rs"),
@@ -82,13 +82,18 @@ const ELSEWHERE: [(&str, &str); 13] = [
     ("branch put back", "swept in checkpoints.rs"),
     ("restored", "swept in checkpoints.rs"),
     ("call on its way", "of the simulator"),
-    // No story has work without an agent yet; simulated worlds do, and end there too.
-    ("file created", "in simulated worlds"),
-    ("file written beside", "in simulated worlds"),
-    ("call prepared", "in simulated worlds"),
-    ("call recorded", "in simulated worlds"),
-    ("call answered", "in simulated worlds"),
-    ("call ended", "in simulated worlds"),
+    // Work without an agent has stories of its own.
+    ("file created", "swept in vault.rs"),
+    ("file written beside", "swept in vault.rs"),
+    ("notices given", "swept in vault.rs"),
+    ("log written", "swept in vault.rs"),
+    ("before the move", "swept in vault.rs"),
+    ("plan has both names", "swept in vault.rs"),
+    ("plan moved", "swept in vault.rs"),
+    ("call prepared", "swept in mail.rs"),
+    ("call recorded", "swept in mail.rs"),
+    ("call answered", "swept in mail.rs"),
+    ("call ended", "swept in mail.rs"),
 ];
 
 #[test]

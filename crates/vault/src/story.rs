@@ -9,7 +9,7 @@ use wiggum_core::ids::{QuestionId, Seq, TaskId};
 use wiggum_core::state::Loop;
 use wiggum_core::task::Work;
 
-use crate::words::{LINE, inline};
+use crate::words::{ENTRY, inline, short};
 
 #[derive(Debug, Default)]
 pub(crate) struct Story {
@@ -102,7 +102,7 @@ impl Story {
         let Some(said) = said(&envelope.event, step) else { return };
         let notice = notice(&envelope.event, step, state);
         self.last_action.clone_from(&said);
-        self.news.push(News { seq: envelope.seq, line: format!("{at:.0} {said}"), notice });
+        self.news.push(News { seq: envelope.seq, line: format!("{at:.0} {}", inline(&said, ENTRY)), notice });
     }
 
     fn is_asked(&self) -> bool {
@@ -136,59 +136,56 @@ fn notice(event: &Event, step: Option<&TaskId>, state: &Loop) -> Option<Notice> 
     }
 }
 
-/// What an event is to people; nothing for those that only the engine needs.
+/// What an event is to people, as it is; nothing for those that only the engine needs.
 fn said(event: &Event, step: Option<&TaskId>) -> Option<String> {
     let step = step.map_or("", TaskId::as_str);
     Some(match event {
         Event::RunStarted { run, .. } => format!("run {run} began"),
         Event::RunResumed { run, .. } => format!("run {run} went on"),
         Event::IterationStarted { iteration, task, attempt, command, .. } => {
-            format!("{task}: iteration {iteration}, attempt {attempt}: {}", inline(command, LINE))
+            format!("{task}: iteration {iteration}, attempt {attempt}: {}", short(command))
         }
-        Event::CallStarted { server, tool, params, .. } => format!(
-            "{step}: calls {} of {} with {}",
-            inline(tool, LINE),
-            inline(server, LINE),
-            inline(&params.excerpt, LINE)
-        ),
+        Event::CallStarted { server, tool, params, .. } => {
+            format!("{step}: calls {} of {} with {}", short(tool), short(server), short(&params.excerpt))
+        }
         Event::WorkEnded { error: Some(failure), uncertain: true, .. } => {
-            format!("{step}: nobody knows whether it happened: {}", inline(&failure.message, LINE))
+            format!("{step}: nobody knows whether it happened: {}", short(&failure.message))
         }
         Event::WorkEnded { error: Some(failure), .. } => {
-            format!("{step}: failed: {}", inline(&failure.message, LINE))
+            format!("{step}: failed: {}", short(&failure.message))
         }
-        Event::WorkEnded { result, .. } => format!("{step}: succeeded: {}", inline(&result.excerpt, LINE)),
+        Event::WorkEnded { result, .. } => format!("{step}: succeeded: {}", short(&result.excerpt)),
         Event::AgentEnded { exit, message, .. } => {
-            format!("{step}: the agent ended ({exit}): {}", inline(&message.excerpt, LINE))
+            format!("{step}: the agent ended ({exit}): {}", short(&message.excerpt))
         }
         Event::EvidenceGathered { evidence, .. } => {
-            format!("{step}: check {}: {}", inline(&evidence.command, LINE), evidence.exit)
+            format!("{step}: check {}: {}", short(&evidence.command), evidence.exit)
         }
         Event::TaskCompleted { task, .. } => format!("{task}: completed"),
-        Event::TaskFailed { task, reason } => format!("{task}: failed for good: {}", inline(reason, LINE)),
-        Event::TaskSkipped { task, by } => format!("{task}: skipped by {}", inline(by, LINE)),
-        Event::TaskReopened { task, by } => format!("{task}: opened again by {}", inline(by, LINE)),
+        Event::TaskFailed { task, reason } => format!("{task}: failed for good: {}", short(reason)),
+        Event::TaskSkipped { task, by } => format!("{task}: skipped by {}", short(by)),
+        Event::TaskReopened { task, by } => format!("{task}: opened again by {}", short(by)),
         Event::StatusSet { task, status, by } => {
-            format!("{task}: set to {} by {}", status.name(), inline(by, LINE))
+            format!("{task}: set to {} by {}", status.name(), short(by))
         }
         Event::QuestionRaised { id, question, .. } => {
-            format!("{id} asked: {}", inline(&question.summary, LINE))
+            format!("{id} asked: {}", short(&question.summary))
         }
         Event::QuestionAnswered { id, answer, by } => {
-            format!("{id} answered by {}: {}", inline(by, LINE), inline(&in_words(answer), LINE))
+            format!("{id} answered by {}: {}", short(by), short(&in_words(answer)))
         }
-        Event::Paused { by } => format!("paused by {}", inline(by, LINE)),
-        Event::Resumed { by } => format!("resumed by {}", inline(by, LINE)),
-        Event::StopRequested { by } => format!("stop asked for by {}", inline(by, LINE)),
-        Event::Interrupted { reason, .. } => format!("{step}: interrupted: {}", inline(reason, LINE)),
-        Event::BacklogBroken { message } => format!("the plan cannot be read: {}", inline(message, LINE)),
-        Event::Noticed { message, .. } => inline(message, LINE),
+        Event::Paused { by } => format!("paused by {}", short(by)),
+        Event::Resumed { by } => format!("resumed by {}", short(by)),
+        Event::StopRequested { by } => format!("stop asked for by {}", short(by)),
+        Event::Interrupted { reason, .. } => format!("{step}: interrupted: {}", short(reason)),
+        Event::BacklogBroken { message } => format!("the plan cannot be read: {}", short(message)),
+        Event::Noticed { message, .. } => short(message),
         Event::RunEnded { run, reason, detail } => {
             let name = wiggum_core::termination::TABLE
                 .iter()
                 .find(|ending| ending.reason == *reason)
                 .map_or("ended", |ending| ending.name);
-            format!("run {run} ended: {}: {}", inline(name, LINE), inline(detail, LINE))
+            format!("run {run} ended: {}: {}", short(name), short(detail))
         }
         _ => return None,
     })

@@ -11,6 +11,8 @@ const END: &str = "%% wiggum:end %%";
 
 /// What is told of a long text inside a line.
 pub(crate) const LINE: usize = 400;
+/// What is told of a moment, which may have several such texts in it.
+pub(crate) const ENTRY: usize = 3 * LINE;
 /// What is told of a long text in a block.
 const BLOCK: usize = 6000;
 
@@ -26,22 +28,29 @@ pub(crate) fn inline(text: &str, most: usize) -> String {
         if position > 0 {
             out.push(' ');
         }
-        for c in word.chars().take(most) {
+        let mut chars = word.chars().take(most).peekable();
+        let mut before = ' ';
+        while let Some(c) = chars.next() {
+            let next = chars.peek().copied().unwrap_or(' ');
             match c {
                 '<' => out.push_str("&lt;"),
                 '&' => out.push_str("&amp;"),
-                // A link is one without brackets too.
-                ':' => out.push_str("&#58;"),
+                // A link is one without brackets too, and two of them make a field.
+                ':' if matches!(next, '/' | ':') || before == ':' => out.push_str("&#58;"),
+                // Inside a word it means nothing.
+                '_' if before.is_alphanumeric() && next.is_alphanumeric() => out.push('_'),
+                '(' if before != ']' => out.push('('),
                 // Programs that take escapes away before they look for links see two brackets, but apart.
                 '[' if out.ends_with("\\[") => out.push_str("\u{200b}\\["),
                 _ if c.is_ascii_punctuation()
-                    && !matches!(c, '.' | ',' | '-' | '\'' | '"' | '/' | ';' | '?') =>
+                    && !matches!(c, '.' | ',' | '-' | '\'' | '"' | '/' | ';' | '?' | ':' | ')') =>
                 {
                     out.push('\\');
                     out.push(c);
                 }
                 _ => out.push(visible(c)),
             }
+            before = c;
         }
     }
     // A list, a quote or a rule begins with these.
@@ -50,6 +59,17 @@ pub(crate) fn inline(text: &str, most: usize) -> String {
         Some(c) if c.is_ascii_digit() => out.replacen(". ", "\\. ", 1),
         Some(_) | None => out,
     }
+}
+
+/// Others' words as they are, on one line and not too many of them.
+pub(crate) fn short(text: &str) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    let mut line = words.collect::<Vec<_>>().join(" ");
+    if line.len() > LINE {
+        line.truncate(line.floor_char_boundary(LINE));
+        line.push_str(" …");
+    }
+    line
 }
 
 /// Others' words as a block of code in no language.

@@ -36,7 +36,7 @@ fn a_plan_is_carried_out_and_the_vault_tells_all_of_it() {
     assert!(log.contains("step_1: calls send of email with ") && log.contains("a\\@b.c"), "{log}");
     assert!(!log.contains("hunter2"), "{log}");
     assert!(log.contains("step_2: succeeded: created Notes/p1.md"), "{log}");
-    assert!(log.contains("run 1 ended: goal\\_achieved"), "{log}");
+    assert!(log.contains("run 1 ended: goal_achieved"), "{log}");
     let dashboard = scene.read("Dashboard.md");
     assert!(dashboard.contains("- [[PLAN p1]]") && dashboard.contains("\"completed\" : 1"), "{dashboard}");
     assert_eq!(scene.tools.count(), 1);

@@ -20,6 +20,7 @@ mod start;
 mod supervise;
 mod table;
 mod trace;
+mod vault;
 
 use std::error::Error;
 use std::time::Duration;
@@ -30,7 +31,7 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 type Measure = fn(&mut Table) -> Outcome<()>;
 
-const FIGURES: [(&str, Measure); 12] = [
+const FIGURES: [(&str, Measure); 14] = [
     // First, since its memory is the most that this process ever held.
     ("supervise", supervise::measure),
     ("iteration", iteration::wall),
@@ -44,6 +45,8 @@ const FIGURES: [(&str, Measure); 12] = [
     ("schedule", fold::schedule),
     ("parse", parse::measure),
     ("crowd", crowd::measure),
+    ("plan", vault::steps),
+    ("watch", vault::watch),
 ];
 
 fn main() -> Outcome<()> {

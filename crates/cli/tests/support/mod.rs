@@ -445,6 +445,10 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    pub(crate) fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+
     #[track_caller]
     pub(crate) fn exits(self, code: i32) -> Self {
         assert_eq!(self.status.code(), Some(code), "\n{}\n{}", self.stdout, self.stderr);

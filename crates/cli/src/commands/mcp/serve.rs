@@ -50,7 +50,8 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
 /// Whom it serves. The environment of a loop outweighs what is asked for: an agent must not become a person
 /// by a flag.
 fn audience(asked: Option<Whom>) -> Result<Audience, Failure> {
-    let inside = std::env::var_os("WIGGUM_LOOP_ID").is_some();
+    // A server that a step of a plan calls carries the id of the loop alone, to be found again by it.
+    let inside = ["WIGGUM_LOOP_ID", "WIGGUM_TASK_ID"].iter().all(|name| std::env::var_os(name).is_some());
     match (asked, inside) {
         (Some(Whom::Client), true) => Err(Failure::usage("inside of a loop this server is for its agent")
             .hint("start it outside, or without --for client")),
