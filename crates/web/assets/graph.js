@@ -136,7 +136,7 @@ export function graphView(ctx) {
       const node = nodes[at];
       const { x, y } = drawn.spots[at];
       const title = node.title === node.id ? "" : node.title;
-      near.append(svg(`g.node.is-${node.state}`, { transform: `translate(${x} ${y})`, role: "button", "aria-label": `${node.id}, ${node.state}: ${node.title}`, onclick: () => ctx.openTask(node.id) },
+      near.append(svg(`g.node.is-${node.state}`, { transform: `translate(${x} ${y})`, role: "button", tabindex: "0", "aria-label": `${node.id}, ${node.state}: ${node.title}`, onclick: () => ctx.openTask(node.id), onkeydown: (event) => { if (event.key === "Enter") ctx.openTask(node.id); } },
         svg("title", null, `${node.id} · ${node.state}\n${node.title}`),
         svg("rect", { width: WIDE, height: HIGH, rx: 9 }),
         svg("rect.edge", { width: 5, height: HIGH - 16, x: 8, y: 8, rx: 2.5 }),
