@@ -40,6 +40,7 @@ impl Mailbox {
     fn open_or_skip() -> Option<Self> {
         let (server, sender) = mcp::mail_or_skip("one mail for each step, wherever the plug is pulled")?;
         let (smtp, web) = (free_port(), free_port());
+        #[expect(clippy::disallowed_methods, reason = "tests start servers themselves")]
         let process = Command::new(server)
             .args([
                 "--ip",
