@@ -2,7 +2,7 @@
 //!
 //! A surface like the others: it asks at the [`wiggum_engine::desk`] and leaves requests there. It reads the
 //! journal and nothing of the engine, so that no browser, however slow or stuck, is in a loop's way.
-//! [`serve`] answers clients, [`openapi`] describes the API from the very types that are sent, and
+//! [`serve`] answers clients, [`openapi()`] describes the API from the very types that are sent, and
 //! [`file()`] makes the page with all its data one file to send to somebody.
 //!
 //! Absent on purpose: accounts, encryption and anything that starts programs.
