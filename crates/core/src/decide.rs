@@ -375,6 +375,10 @@ fn gather(state: &Loop, open: &OpenIteration) -> Plan {
 }
 
 fn signals(state: &Loop, open: &OpenIteration) -> Vec<Signal> {
+    if open.own {
+        // Nobody claims anything.
+        return Vec::new();
+    }
     let counts = state.tasks.counts();
     let others_done = counts.total > 1 && counts.done + counts.skipped + 1 == counts.total;
     // Whether this one leads to a commit is not known yet.

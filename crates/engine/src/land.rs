@@ -13,6 +13,7 @@ use crate::engine::Engine;
 use crate::error::{EngineError, chain};
 use crate::plan::Progress;
 use crate::tree::stands_on;
+use crate::work::describe;
 
 /// How often a hook may change the tree of one attempt before that counts as a refusal.
 const MAX_ALTERATIONS: u32 = 3;
@@ -148,7 +149,10 @@ impl Engine<'_> {
         message.push_str(&format!("Wiggum-Loop: {}\n", self.journal.id));
         message.push_str(&format!("{ITERATION_TRAILER}: {}\n", self.iteration_key(open.iteration)));
         message.push_str(&format!("Wiggum-Attempt: {}\n", open.attempt));
-        if open.evidence.is_empty() {
+        if open.witnessed {
+            let work = self.journal.state.task(&open.task).map(|entry| describe(&entry.spec.work));
+            message.push_str(&format!("Wiggum-Evidence: the engine did it: {}\n", work.unwrap_or_default()));
+        } else if open.evidence.is_empty() {
             message.push_str("Wiggum-Evidence: none (unverified)\n");
         }
         for evidence in &open.evidence {

@@ -346,3 +346,26 @@ fn a_file_is_neither_replaced_unasked_nor_put_elsewhere() {
     assert_eq!(fs::read_to_string(dir.path().join("mine.md")).unwrap(), "theirs");
     assert_journal_is_sound(dir.path());
 }
+
+#[test]
+fn a_commit_says_who_did_the_work() {
+    let dir = tempfile::tempdir().unwrap();
+    let git = |args: &[&str]| {
+        #[expect(clippy::disallowed_methods, reason = "a person's git, not the engine's")]
+        let output = std::process::Command::new("git").args(args).current_dir(dir.path()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    git(&["init", "--quiet", "--initial-branch=main"]);
+    git(&["config", "user.name", "Ralph"]);
+    git(&["config", "user.email", "ralph@example.com"]);
+    fs::write(dir.path().join("Plan.md"), PLAN).unwrap();
+    git(&["add", "-A"]);
+    git(&["commit", "--quiet", "-m", "first"]);
+    let ended = run_over(dir.path(), "Plan.md", &Scripted::answering([]), &[]);
+    assert_eq!(ended.reason(), EndReason::GoalAchieved);
+    let said = git(&["log", "--format=%s: %(trailers:key=Wiggum-Evidence,valueonly)"]);
+    assert!(said.contains("step_1: Mail: the engine did it: call send of mail"), "{said}");
+    assert!(said.contains("step_2: Note it: the engine did it: create Notes/sent.md"), "{said}");
+    assert_eq!(git(&["status", "--porcelain"]), "");
+}
