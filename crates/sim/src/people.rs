@@ -219,6 +219,7 @@ impl Stage {
             }
             Edit::Retitle => Some(backlog.text().replace("something to be", "a thing to be")),
             Edit::Untick => {
+                self.unticked_at = self.witness.journal().ok().map(|journal| journal.len());
                 let done = backlog.tasks().iter().filter(|task| task.status == FileStatus::Done);
                 let done: Vec<TaskId> = done.map(|task| task.id.clone()).collect();
                 for id in done {

@@ -73,6 +73,8 @@ pub(crate) struct Stage {
     pub(crate) mended: Option<String>,
     /// Tasks that a person set to done.
     pub(crate) done_by_hand: BTreeSet<String>,
+    /// How long the journal was when an old copy of the backlog came back.
+    pub(crate) unticked_at: Option<usize>,
     waits: u64,
     points: u64,
     crash_at: Option<u64>,
@@ -130,6 +132,7 @@ impl Theatre {
             waits_for: None,
             mended: None,
             done_by_hand: BTreeSet::new(),
+            unticked_at: None,
             waits: 0,
             points: 0,
             crash_at: None,

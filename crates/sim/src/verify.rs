@@ -57,7 +57,9 @@ fn completions(journal: &[Envelope], state: &Loop, stage: &Stage) -> Vec<String>
 
 /// The statuses in the file are those of the journal.
 fn backlog(state: &Loop, stage: &Stage) -> Vec<String> {
-    if state.backlog_broken.is_some() || stage.mended.is_some() || state.seq == 0 {
+    // Nobody has come to look at the file since.
+    let unread = stage.unticked_at.is_some_and(|length| u64::try_from(length) == Ok(state.seq));
+    if state.backlog_broken.is_some() || stage.mended.is_some() || state.seq == 0 || unread {
         return Vec::new();
     }
     let Some(backlog) = stage.read_backlog() else { return vec!["the backlog cannot be read".to_owned()] };
