@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use notify::{Config, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
+use notify::event::{AccessKind, AccessMode};
+use notify::{Config, Event, EventKind, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
 use wiggum_core::ids::LoopId;
 
 use crate::state_dir::StateDir;
@@ -24,10 +25,28 @@ pub(crate) fn watch(dir: &Path, wake: &Wake) -> Option<Box<dyn Send>> {
 }
 
 fn by_events(dir: &Path, wake: Wake) -> Option<Box<dyn Send>> {
-    let mut watcher: RecommendedWatcher =
-        notify::recommended_watcher(move |_: notify::Result<notify::Event>| wake()).ok()?;
+    let hear = move |event: notify::Result<Event>| {
+        if event.is_ok_and(|event| is_look(&event.kind)) {
+            return;
+        }
+        wake();
+    };
+    let mut watcher: RecommendedWatcher = notify::recommended_watcher(hear).ok()?;
     watcher.watch(dir, RecursiveMode::NonRecursive).ok()?;
     Some(Box::new(watcher))
+}
+
+/// Somebody read something. Whoever is woken does, and would wake himself for ever.
+fn is_look(kind: &EventKind) -> bool {
+    match kind {
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => false,
+        EventKind::Access(_) => true,
+        EventKind::Any
+        | EventKind::Create(_)
+        | EventKind::Modify(_)
+        | EventKind::Remove(_)
+        | EventKind::Other => false,
+    }
 }
 
 fn by_looking(dir: &Path, wake: Wake) -> Option<Box<dyn Send>> {
@@ -41,4 +60,26 @@ fn by_looking(dir: &Path, wake: Wake) -> Option<Box<dyn Send>> {
 pub fn wake(dir: &StateDir, id: LoopId) -> io::Result<()> {
     fs::create_dir_all(dir.wake_dir())?;
     fs::write(dir.wake_file(id), b"")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn a_change_wakes_and_a_look_does_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let (sender, wakes) = mpsc::channel();
+        let wake: Wake = Arc::new(move || drop(sender.send(())));
+        let _watcher = watch(dir.path(), &wake).unwrap();
+        for _ in 0..100 {
+            assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        }
+        fs::write(dir.path().join("request"), b"").unwrap();
+        wakes.recv_timeout(Duration::from_secs(10)).expect("a change wakes");
+        // What happened before the change would have been heard before it.
+        assert!(wakes.try_iter().count() < 10, "a look wakes too");
+    }
 }
