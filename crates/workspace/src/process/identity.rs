@@ -27,6 +27,11 @@ pub fn is_alive(other: &Identity) -> bool {
     other.boot == boot() && started(other.pid).is_some_and(|started| started == other.started)
 }
 
+/// Is there a process of this number? One that only waits to be reaped is not.
+pub fn is_running(pid: u32) -> bool {
+    started(pid).is_some()
+}
+
 /// Ends this process at once, as `kill -9` would.
 pub fn end_self() -> ! {
     #[cfg(unix)]

@@ -55,7 +55,7 @@ pub use capture::Capture;
 pub use command::{CommandLine, NotFound, ParseError};
 pub use detach::detach;
 
-pub use identity::{Identity, end_self, identity, is_alive};
+pub use identity::{Identity, end_self, identity, is_alive, is_running};
 pub use wiggum_core::stream::Stream;
 
 use registry::Survivors;

@@ -137,8 +137,7 @@ impl Program for Here {
     }
 
     fn is_running(&self, pid: u32) -> bool {
-        let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
-        pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
+        process::is_running(pid)
     }
 }
 
