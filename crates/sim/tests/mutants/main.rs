@@ -5,7 +5,9 @@
 
 mod repository;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -23,12 +25,19 @@ const MUTANT: &str = "mutant";
 /// What no checker ever sees: the store refuses to write it, or the engine gets nowhere.
 const NEVER_WRITTEN: [Mutant; 3] = [Mutant::SeqStandsStill, Mutant::StaleEpoch, Mutant::NeverEnds];
 
+thread_local! {
+    /// How the last panic of this thread is told, should it matter.
+    static LAST_PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
 #[test]
 fn every_rule_notices_its_mutants() {
-    // What mutants do to the engine is not for people to read.
+    // What mutants do to the engine is not for people to read, unless the test itself breaks by it.
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if thread::current().name() != Some(MUTANT) {
+        if thread::current().name() == Some(MUTANT) {
+            LAST_PANIC.set(panic.to_string());
+        } else {
             usual(panic);
         }
     }));
@@ -37,7 +46,8 @@ fn every_rule_notices_its_mutants() {
         for _ in 0..thread::available_parallelism().map_or(2, usize::from).min(4) {
             let worker = || {
                 while let Some(mutant) = Mutant::ALL.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let result = try_out(*mutant);
+                    let result = catch_unwind(AssertUnwindSafe(|| try_out(*mutant)))
+                        .unwrap_or_else(|_| Err(format!("{mutant:?}: {}", LAST_PANIC.take())));
                     let mut told = told.lock().expect("nobody panics with it");
                     match result {
                         Ok(line) => told.0.push(line),

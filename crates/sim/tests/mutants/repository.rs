@@ -6,14 +6,13 @@
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::process::Command;
 
 use tempfile::TempDir;
 use wiggum_agents::AgentEvent;
 use wiggum_agents::command::{CommandAgent, PromptVia};
 use wiggum_core::checker::{self, Rule, Violation};
 use wiggum_core::decide::Waiting;
-use wiggum_core::event::{Envelope, Event};
+use wiggum_core::event::{Envelope, Event, Exit};
 use wiggum_core::mutant::{Mutant, plant};
 use wiggum_core::state::Loop;
 use wiggum_engine::error::chain;
@@ -21,6 +20,7 @@ use wiggum_engine::state_dir::StateDir;
 use wiggum_engine::{Agent, Changes, Engine, EngineError, Observer, Settings, checkpoints};
 use wiggum_sim::fast_place;
 use wiggum_store::Store;
+use wiggum_workspace::process::{self, CommandLine, Launch};
 
 struct Scenario {
     name: &'static str,
@@ -188,10 +188,12 @@ impl Place {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "sets the scene, before there is an engine")]
+/// Started as the engine starts it: the engine on the next thread would take a child that it does not know
+/// of for an orphan.
 fn git(dir: &Path, args: &[&str]) {
-    let done = Command::new("git").args(args).current_dir(dir).status().expect("git");
-    assert!(done.success(), "git {args:?}");
+    let done = process::run(Launch::new(CommandLine::new("git", args), dir)).expect("git");
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.exit, Exit::Code { code: 0 }, "git {args:?}: {said}");
 }
 
 fn executable(file: &Path) {
