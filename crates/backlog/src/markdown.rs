@@ -13,8 +13,10 @@ use crate::json::BOM;
 use crate::slug::{Slugs, slug};
 use crate::{Dialect, Parsed, Place, unique};
 
+pub(crate) mod region;
 pub(crate) mod text;
 
+use region::{Inside, Region};
 use text::{Detail, Head};
 
 pub(crate) fn parse(text: &str) -> Parsed {
@@ -132,21 +134,6 @@ struct OpenItem {
     draft: Option<usize>,
 }
 
-/// A stretch of lines in which nothing is Markdown.
-#[derive(Default)]
-enum Region {
-    #[default]
-    None,
-    Comment,
-    Fence {
-        /// What closes it.
-        marker: char,
-        length: usize,
-        /// Indentation of the item it is in: a line that leaves the item ends the fence too.
-        item: Option<usize>,
-    },
-}
-
 impl Reader {
     fn line(&mut self, line: Line<'_>, underline: Option<usize>) {
         let content = line.text.trim();
@@ -182,25 +169,13 @@ impl Reader {
     /// Deals with lines inside comments and fences, and with those that open a fence.
     fn in_region(&mut self, line: Line<'_>, indent: usize) -> bool {
         let content = line.text.trim();
-        match self.region {
-            Region::Comment => {
-                if content.contains("-->") {
-                    self.region = Region::None;
-                }
-                return true;
-            }
-            Region::Fence { item: Some(item), .. } if !content.is_empty() && indent <= item => {
-                self.region = Region::None;
-            }
-            Region::Fence { marker, length, .. } => {
-                let run = content.chars().take_while(|&c| c == marker).count();
-                if run >= length && content.trim_start_matches(marker).is_empty() {
-                    self.region = Region::None;
-                }
+        match self.region.take(content, indent) {
+            Inside::Comment => return true,
+            Inside::Fence => {
                 self.describe(line);
                 return true;
             }
-            Region::None => {}
+            Inside::Nothing => {}
         }
         let Some((marker, length)) = fence(content) else { return false };
         self.leave_items(indent);

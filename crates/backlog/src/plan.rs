@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use wiggum_core::task::FileStatus;
 
+use crate::markdown::region::{Inside, Region};
 use crate::markdown::text::{label, take_note, without_comments};
 use crate::markdown::{
     Line, Lines, ListItem, atx_level, checkbox, columns, dedent, fence, list_item, status_of,
@@ -119,20 +120,6 @@ struct Reader {
     after_blank: bool,
 }
 
-/// A stretch of lines in which nothing is a step.
-#[derive(Default)]
-enum Region {
-    #[default]
-    None,
-    Comment,
-    Fence {
-        marker: char,
-        length: usize,
-        /// Indentation of the step it is in: a line that leaves the step ends the fence too.
-        step: Option<usize>,
-    },
-}
-
 impl Reader {
     fn read(text: &str, body_at: usize) -> Vec<Draft> {
         let mut reader = Self::default();
@@ -199,31 +186,19 @@ impl Reader {
     }
 
     fn in_region(&mut self, line: Line<'_>, content: &str, indent: usize) -> bool {
-        match self.region {
-            Region::Comment => {
-                if content.contains("-->") {
-                    self.region = Region::None;
-                }
-                return true;
-            }
-            Region::Fence { step: Some(step), .. } if !content.is_empty() && indent <= step => {
-                self.region = Region::None;
-            }
-            Region::Fence { marker, length, .. } => {
-                let run = content.chars().take_while(|&c| c == marker).count();
-                if run >= length && content.trim_start_matches(marker).is_empty() {
-                    self.region = Region::None;
-                }
+        match self.region.take(content, indent) {
+            Inside::Comment => return true,
+            Inside::Fence => {
                 self.describe(line);
                 return true;
             }
-            Region::None => {}
+            Inside::Nothing => {}
         }
         let Some((marker, length)) = fence(content) else { return false };
         if !self.is_inside(indent) {
             self.leave();
         }
-        self.region = Region::Fence { marker, length, step: self.open_indent() };
+        self.region = Region::Fence { marker, length, item: self.open_indent() };
         self.describe(line);
         true
     }
@@ -254,7 +229,7 @@ impl Reader {
             return;
         }
         if let Some((marker, length)) = fence(item.content) {
-            self.region = Region::Fence { marker, length, step: self.open_indent() };
+            self.region = Region::Fence { marker, length, item: self.open_indent() };
         }
         self.describe(line);
     }

@@ -11,12 +11,13 @@ use serde_json::{Value, json};
 use wiggum_agents::AgentEvent;
 use wiggum_core::checker;
 use wiggum_core::decide::Waiting;
-use wiggum_core::event::{Answer, EndReason, Envelope, Event, Request};
+use wiggum_core::event::{Answer, EndReason, Envelope, Event, Exit, Request};
 use wiggum_core::policy::Millis;
 use wiggum_core::state::Loop;
 use wiggum_core::tasks::TaskState;
 use wiggum_engine::tools::{CallOutcome, Cancel, Ready, ToolCall, Tools};
 use wiggum_engine::{Engine, Observer, Outcome, Settings};
+use wiggum_workspace::process::{self, CommandLine, Launch};
 
 /// Tools that answer as they were told to, and remember what they were asked.
 #[derive(Default)]
@@ -351,9 +352,9 @@ fn a_file_is_neither_replaced_unasked_nor_put_elsewhere() {
 fn a_commit_says_who_did_the_work() {
     let dir = tempfile::tempdir().unwrap();
     let git = |args: &[&str]| {
-        #[expect(clippy::disallowed_methods, reason = "a person's git, not the engine's")]
-        let output = std::process::Command::new("git").args(args).current_dir(dir.path()).output().unwrap();
-        assert!(output.status.success(), "{output:?}");
+        // As the engine starts it, or an engine of another test would take it for an orphan.
+        let output = process::run(Launch::new(CommandLine::new("git", args), dir.path())).unwrap();
+        assert_eq!(output.exit, Exit::Code { code: 0 }, "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
     git(&["init", "--quiet", "--initial-branch=main"]);

@@ -4,6 +4,7 @@ use wiggum_core::ids::TaskId;
 use wiggum_core::task::{Task, Work};
 
 use super::{Draft, yaml};
+use crate::markdown::region::closes;
 use crate::markdown::text::ids;
 use crate::markdown::{columns, dedent, fence};
 use crate::problem::Findings;
@@ -314,12 +315,7 @@ impl Detail {
 fn fenced(text: &str) -> Option<String> {
     let mut lines = text.lines();
     let (marker, length) = fence(lines.next()?.trim())?;
-    let is_end = |line: &&str| {
-        let line = line.trim();
-        line.chars().take_while(|&c| c == marker).count() >= length
-            && line.trim_start_matches(marker).is_empty()
-    };
-    let inside: Vec<&str> = lines.take_while(|line| !is_end(line)).collect();
+    let inside: Vec<&str> = lines.take_while(|line| !closes(line.trim(), marker, length)).collect();
     let indent = inside.iter().filter(|line| !line.trim().is_empty()).map(|line| columns(line)).min();
     // A fence in a bullet may be indented less than what it holds.
     let own = columns(text);

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use wiggum_backlog::generate_task_id;
 pub use wiggum_backlog::{Backlog, EditError, NewTask, Position};
 use wiggum_core::decide::why;
@@ -31,6 +31,30 @@ pub struct OpenBacklog {
     pub file: BacklogFile,
     /// How many tasks it may grow to.
     max_tasks: u32,
+}
+
+/// Where a task is to stand, as clients say it.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    First,
+    Last,
+    /// In front of this task
+    Before(String),
+    /// Behind this task
+    After(String),
+}
+
+impl From<Place> for Position {
+    fn from(place: Place) -> Self {
+        match place {
+            Place::First => Self::First,
+            Place::Last => Self::Last,
+            Place::Before(other) => Self::Before(other),
+            Place::After(other) => Self::After(other),
+        }
+    }
 }
 
 /// A task in a list.

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use wiggum_core::task::{Criterion, FileStatus};
-use wiggum_engine::desk::backlog::{NewTask, Position, StatusChange};
+use wiggum_engine::desk::backlog::{NewTask, Place, StatusChange};
 use wiggum_engine::desk::post::require_task;
 use wiggum_engine::report::Report;
 
@@ -174,31 +174,11 @@ struct UpdateInput {
     /// The task
     task: String,
     /// Its new status
-    status: Option<NewStatus>,
+    status: Option<FileStatus>,
     /// Its new place
     position: Option<Place>,
     /// The backlog, as a path inside the repository. Left out: the configured one, else the usual names
     backlog: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum NewStatus {
-    Open,
-    Done,
-    Failed,
-    Skipped,
-}
-
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Place {
-    First,
-    Last,
-    /// In front of this task
-    Before(String),
-    /// Behind this task
-    After(String),
 }
 
 fn update(office: &Office, input: UpdateInput) -> Result<Value, Refusal> {
@@ -207,22 +187,10 @@ fn update(office: &Office, input: UpdateInput) -> Result<Value, Refusal> {
     let mut said = Vec::new();
     let mut state = "done";
     if let Some(place) = position {
-        let position = match place {
-            Place::First => Position::First,
-            Place::Last => Position::Last,
-            Place::Before(other) => Position::Before(other),
-            Place::After(other) => Position::After(other),
-        };
-        open.edit(|backlog| backlog.move_task(&task, position))?;
+        open.edit(|backlog| backlog.move_task(&task, place.into()))?;
         said.push(format!("{task} moved ({})", open.name));
     }
     if let Some(status) = status {
-        let status = match status {
-            NewStatus::Open => FileStatus::Open,
-            NewStatus::Done => FileStatus::Done,
-            NewStatus::Failed => FileStatus::Failed,
-            NewStatus::Skipped => FileStatus::Skipped,
-        };
         match open.set_status(&task, status, &office.by)? {
             StatusChange::Asked { reply, .. } => {
                 state = reply.state.name();

@@ -7,7 +7,7 @@ use wiggum_core::event::Request;
 use wiggum_core::ids::TaskId;
 use wiggum_core::task::{Criterion, FileStatus};
 use wiggum_engine::desk::Loops;
-use wiggum_engine::desk::backlog::{NewTask, OpenBacklog, Position, StatusChange};
+use wiggum_engine::desk::backlog::{NewTask, OpenBacklog, Place, StatusChange};
 use wiggum_engine::desk::post::Reply;
 use wiggum_store::LoopRecord;
 
@@ -149,29 +149,9 @@ struct Added {
 #[serde(deny_unknown_fields)]
 struct ChangeTask {
     /// Its new status
-    status: Option<NewStatus>,
+    status: Option<FileStatus>,
     /// Its new place
     place: Option<Place>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum NewStatus {
-    Open,
-    Done,
-    Failed,
-    Skipped,
-}
-
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Place {
-    First,
-    Last,
-    /// In front of this task
-    Before(String),
-    /// Behind this task
-    After(String),
 }
 
 fn to_engine(
@@ -224,22 +204,10 @@ fn edit(
     let mut backlog = backlog(books, loops, record)?;
     let mut done = None;
     if let Some(place) = change.place {
-        let position = match place {
-            Place::First => Position::First,
-            Place::Last => Position::Last,
-            Place::Before(other) => Position::Before(other),
-            Place::After(other) => Position::After(other),
-        };
-        backlog.edit(|text| text.move_task(task, position))?;
+        backlog.edit(|text| text.move_task(task, place.into()))?;
         done = Some(Done { state: "done", message: format!("{task} moved ({})", backlog.name) });
     }
     if let Some(status) = change.status {
-        let status = match status {
-            NewStatus::Open => FileStatus::Open,
-            NewStatus::Done => FileStatus::Done,
-            NewStatus::Failed => FileStatus::Failed,
-            NewStatus::Skipped => FileStatus::Skipped,
-        };
         done = Some(match backlog.set_status(task, status, &books.site.by)? {
             StatusChange::Asked { reply, .. } => reply.into(),
             StatusChange::Written => {
