@@ -76,6 +76,11 @@ impl Chronicle {
         }
     }
 
+    /// For whoever only looks at the present: nothing is kept on the way, so that going back folds the whole.
+    pub fn of_the_present(id: LoopId) -> Self {
+        Self { stride: Seq::MAX, ..Self::new(id) }
+    }
+
     /// Reads what is new, and shows each event with the loop after it.
     pub fn catch_up(
         &mut self,
@@ -125,7 +130,8 @@ impl Chronicle {
         cost::of(&self.head, &self.calls, self.burn_down.clone(), by)
     }
 
-    fn take(&mut self, envelope: &Envelope) {
+    /// Takes in the next event, for whoever reads the journal elsewhere.
+    pub fn take(&mut self, envelope: &Envelope) {
         self.calls.extend(calls::told_by(envelope, &self.head));
         self.note(envelope);
         self.head.apply(envelope);
