@@ -232,6 +232,25 @@ fn events_come_as_they_happen_once_and_in_order() {
 }
 
 #[test]
+fn a_task_is_edited_in_its_file() {
+    let sandbox = ended();
+    let page = Page::open(&sandbox, &[]);
+    let before = sandbox.read("PRD.json");
+    let patch = |body: &Value| page.bearer("PATCH", "/api/v1/loops/main/tasks/B", &body.to_string());
+    let answer = patch(&json!({"title": "<b>Bold</b>", "depends_on": ["A"]}));
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    assert!(answer.text.contains("kept") && answer.text.contains("the next run"), "{}", answer.text);
+    let after = sandbox.read("PRD.json");
+    assert!(after.contains("\"<b>Bold</b>\"") && after.contains("[\"A\"]"), "{after}");
+    let answer = page.bearer("PATCH", "/api/v1/loops/main/tasks/A", r#"{"depends_on": ["B"]}"#);
+    assert_eq!(answer.status, 409);
+    assert!(answer.text.contains("`A` would depend on itself, through `B`"), "{}", answer.text);
+    assert_eq!(patch(&json!({"depends_on": ["../../x"]})).status, 409);
+    assert_eq!(patch(&json!({"title": "B", "depends_on": []})).status, 200);
+    assert_eq!(sandbox.read("PRD.json").replace(", \"depends_on\": []", ""), before.replace("Do B", "B"));
+}
+
+#[test]
 fn a_page_that_reads_nothing_does_not_hold_up_a_loop() {
     let sandbox = Sandbox::with_tasks(&["A", "B", "C"]);
     sandbox.make_pipe("ready");
