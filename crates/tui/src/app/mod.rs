@@ -1,0 +1,487 @@
+//! What somebody does and what happens, folded into what is shown next: a pure update. Whatever has to be
+//! done outside is returned as an effect.
+
+pub(crate) mod act;
+pub(crate) mod dialog;
+pub(crate) mod editor;
+pub(crate) mod form;
+mod mouse;
+mod scroll;
+mod walk;
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use ratatui_core::layout::Rect;
+use ratatui_crossterm::crossterm::event::{Event, KeyEvent, KeyEventKind};
+use wiggum_core::event::Envelope;
+use wiggum_core::ids::LoopId;
+use wiggum_engine::desk::chronicle::{Span, iteration_of};
+use wiggum_engine::desk::cost::By;
+use wiggum_engine::desk::health::LoopHealth;
+use wiggum_engine::desk::inbox::Letter;
+use wiggum_engine::desk::transcripts::Entry;
+use wiggum_store::LoopRecord;
+
+use crate::keys::{self, Command};
+use crate::model::output::{At, Output};
+use crate::model::page::{Loaded, Pages};
+use crate::model::{Book, Model};
+
+pub(crate) use act::Act;
+use dialog::{Dialog, Outcome};
+pub(crate) use scroll::Scroll;
+
+/// What is looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum View {
+    #[default]
+    Tasks,
+    Graph,
+    Output,
+    Attempt,
+    Timeline,
+    Figures,
+    Inbox,
+    Loops,
+}
+
+impl View {
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Tasks,
+        Self::Graph,
+        Self::Output,
+        Self::Attempt,
+        Self::Timeline,
+        Self::Figures,
+        Self::Inbox,
+        Self::Loops,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Tasks => "Tasks",
+            Self::Graph => "Graph",
+            Self::Output => "Output",
+            Self::Attempt => "Attempt",
+            Self::Timeline => "Timeline",
+            Self::Figures => "Figures",
+            Self::Inbox => "Inbox",
+            Self::Loops => "Loops",
+        }
+    }
+}
+
+/// A loop somewhere on this machine.
+#[derive(Clone, Debug)]
+pub(crate) struct LoopRow {
+    pub(crate) workspace: PathBuf,
+    pub(crate) record: LoopRecord,
+    pub(crate) health: LoopHealth,
+}
+
+/// Something that happened: at the keyboard, in the loop, or as an effect of what was asked.
+pub(crate) enum Message {
+    Input(Event),
+    /// A second went by.
+    Tick,
+    /// Somebody wants us to end.
+    Leave,
+    Of(LoopId, News),
+    Loops(Vec<LoopRow>),
+    /// What came of something that was to be done.
+    Said {
+        text: String,
+        failed: bool,
+    },
+}
+
+/// What is new about the loop that is looked at.
+pub(crate) enum News {
+    /// So much of its journal is read.
+    Reading {
+        read: u64,
+        of: u64,
+    },
+    Opened(Box<Book>),
+    Events(Vec<Envelope>),
+    Vitals {
+        health: Box<LoopHealth>,
+        letters: Vec<Letter>,
+    },
+    /// Its newest agent printed something, as the first of its output or after what came before.
+    Output {
+        iteration: u32,
+        attempt: u32,
+        fresh: bool,
+        entries: Vec<Entry>,
+    },
+    /// All that an earlier agent printed.
+    Earlier {
+        iteration: u32,
+        attempt: u32,
+        entries: Vec<Entry>,
+    },
+    Attempt(Box<Loaded>),
+    Lost(String),
+}
+
+/// Something to be done outside.
+pub(crate) enum Effect {
+    Do(Act),
+    Attach(Box<LoopRow>),
+    LoadAttempt(Span),
+    LoadOutput(Span),
+    ListLoops,
+    TakeMouse(bool),
+    Redraw,
+    Leave,
+}
+
+/// A line at the bottom, until the next key.
+#[derive(Clone, Debug)]
+pub(crate) struct Said {
+    pub(crate) text: String,
+    pub(crate) failed: bool,
+}
+
+/// What can be clicked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hit {
+    Tab(View),
+    Row(View, usize),
+    Output(At),
+    Pane(View),
+    Question,
+    Choice(usize),
+    Field(usize),
+}
+
+/// What the last drawing found out, for keys and the mouse to know where things are.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) hits: Vec<(Rect, Hit)>,
+    pub(crate) lists: Vec<(View, usize, usize)>,
+    pub(crate) texts: Vec<(Text, usize)>,
+    pub(crate) output: Option<(At, usize, usize)>,
+}
+
+/// A text that is scrolled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Text {
+    Evidence,
+    Diff,
+    Help,
+}
+
+pub(crate) struct App {
+    pub(crate) model: Option<Model>,
+    /// The loop that was asked for; news of others are old.
+    pub(crate) attached: Option<LoopId>,
+    pub(crate) reading: Option<(u64, u64)>,
+    pub(crate) lost: Option<String>,
+    pub(crate) view: View,
+    pub(crate) lists: [Scroll; View::ALL.len()],
+    pub(crate) evidence: Scroll,
+    pub(crate) diff: Scroll,
+    pub(crate) shows_diff: bool,
+    pub(crate) shows_words: bool,
+    /// The attempt that was chosen, by its place; the newest without one.
+    pub(crate) attempt: Option<usize>,
+    pub(crate) pages: Option<(Loaded, Pages)>,
+    pub(crate) dialog: Option<Dialog>,
+    pub(crate) said: Option<Said>,
+    pub(crate) query: String,
+    pub(crate) loops: Option<Vec<LoopRow>>,
+    pub(crate) by: By,
+    pub(crate) mouse: bool,
+    pub(crate) now: Timestamp,
+    pub(crate) output_width: usize,
+    pub(crate) output_height: usize,
+    hits: Vec<(Rect, Hit)>,
+}
+
+impl App {
+    pub(crate) fn new(attached: Option<LoopId>, now: Timestamp) -> Self {
+        Self {
+            model: None,
+            attached,
+            reading: None,
+            lost: None,
+            view: if attached.is_some() { View::Tasks } else { View::Loops },
+            lists: [Scroll::default(); View::ALL.len()],
+            evidence: Scroll::default(),
+            diff: Scroll::default(),
+            shows_diff: false,
+            shows_words: false,
+            attempt: None,
+            pages: None,
+            dialog: None,
+            said: None,
+            query: String::new(),
+            loops: None,
+            by: By::Task,
+            mouse: true,
+            now,
+            output_width: 80,
+            output_height: 10,
+            hits: Vec::new(),
+        }
+    }
+
+    /// What a message makes of it, and what has to be done about it.
+    pub(crate) fn update(&mut self, message: Message, now: Timestamp) -> Vec<Effect> {
+        self.now = now;
+        let effects = match message {
+            Message::Input(Event::Key(key)) if key.kind != KeyEventKind::Release => self.key(&key),
+            Message::Input(Event::Mouse(mouse)) => self.mouse(mouse),
+            Message::Input(Event::Paste(text)) => {
+                if let Some(dialog) = &mut self.dialog {
+                    dialog.paste(&text);
+                }
+                Vec::new()
+            }
+            Message::Input(_) | Message::Tick => Vec::new(),
+            Message::Leave => vec![Effect::Leave],
+            Message::Of(id, news) if self.attached == Some(id) => self.news(news),
+            Message::Of(..) => Vec::new(),
+            Message::Loops(rows) => {
+                self.loops = Some(rows);
+                Vec::new()
+            }
+            Message::Said { text, failed } => {
+                self.say(&text, failed);
+                Vec::new()
+            }
+        };
+        let view = self.view;
+        if let Some(model) = &mut self.model {
+            model.freshen(view == View::Graph, view == View::Figures);
+        }
+        effects
+    }
+
+    /// Remembers what the last drawing found out.
+    pub(crate) fn see(&mut self, seen: Seen) {
+        self.hits = seen.hits;
+        for (view, top, height) in seen.lists {
+            let list = &mut self.lists[view as usize];
+            (list.top, list.height) = (top, height);
+        }
+        for (text, height) in seen.texts {
+            match (text, &mut self.dialog) {
+                (Text::Evidence, _) => self.evidence.height = height,
+                (Text::Diff, _) => self.diff.height = height,
+                (Text::Help, Some(Dialog::Help(scroll))) => scroll.height = height,
+                (Text::Help, _) => {}
+            }
+        }
+        if let Some((top, width, height)) = seen.output {
+            (self.output_width, self.output_height) = (width, height);
+            if let Some(model) = &mut self.model {
+                model.output_mut().top = top;
+            }
+        }
+    }
+
+    pub(crate) fn say(&mut self, text: &str, failed: bool) {
+        self.said = Some(Said { text: crate::text::line(text), failed });
+    }
+
+    fn news(&mut self, news: News) -> Vec<Effect> {
+        match news {
+            News::Reading { read, of } => self.reading = Some((read, of)),
+            News::Opened(book) => {
+                (self.reading, self.lost) = (None, None);
+                let mut model = Model::new(*book);
+                model.cost_by(self.by);
+                self.model = Some(model);
+                return self.load_shown();
+            }
+            News::Lost(why) => self.lost = Some(crate::text::line(&why)),
+            News::Attempt(loaded) => {
+                let pages = Pages::of(&loaded);
+                self.pages = Some((*loaded, pages));
+            }
+            News::Events(events) => return self.events(&events),
+            News::Vitals { health, letters } => {
+                self.lost = None;
+                self.letters(letters);
+                if let Some(model) = &mut self.model {
+                    model.health = Some(*health);
+                }
+            }
+            News::Output { iteration, attempt, fresh, entries } => {
+                if let Some(model) = &mut self.model {
+                    if fresh {
+                        model.live = Output::of(iteration, attempt);
+                    }
+                    model.live.take(entries);
+                }
+            }
+            News::Earlier { iteration, attempt, entries } => {
+                if let Some(model) = &mut self.model {
+                    let mut output = Output::of(iteration, attempt);
+                    output.take(entries);
+                    output.follows = false;
+                    model.earlier = Some(output);
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    fn events(&mut self, events: &[Envelope]) -> Vec<Effect> {
+        let Some(model) = &mut self.model else { return Vec::new() };
+        model.take(events);
+        let shown = self.pages.as_ref().map(|(loaded, _)| loaded.attempt.iteration);
+        let about_shown =
+            events.iter().any(|event| iteration_of(&event.event).is_some_and(|it| Some(it) == shown));
+        let newest_started = self.attempt.is_none();
+        if self.view == View::Attempt && (about_shown || newest_started) {
+            self.load_shown()
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Whoever is about to answer what was answered elsewhere is told.
+    fn letters(&mut self, letters: Vec<Letter>) {
+        if let Some(Dialog::Answer(answer)) = &self.dialog {
+            let asked = &answer.letter;
+            let still = letters.iter().any(|letter| {
+                letter.loop_id == asked.loop_id
+                    && letter.question.id == asked.question.id
+                    && letter.answered.is_none()
+            });
+            if !still {
+                let id = asked.question.id.clone();
+                self.dialog = None;
+                self.say(&format!("{id} was answered elsewhere"), false);
+            }
+        }
+        if let Some(model) = &mut self.model {
+            model.letters = letters;
+        }
+    }
+
+    fn key(&mut self, key: &KeyEvent) -> Vec<Effect> {
+        self.said = None;
+        if let Some(dialog) = &mut self.dialog {
+            if let Dialog::Help(scroll) = dialog
+                && let Some(by) =
+                    keys::command(key, self.view).and_then(|command| walk::lines(command, scroll))
+            {
+                scroll.step_text(by, crate::view::help::rows());
+                return Vec::new();
+            }
+            let outcome = dialog.key(key);
+            return self.settle(outcome);
+        }
+        match keys::command(key, self.view) {
+            Some(command) => self.command(command),
+            None => Vec::new(),
+        }
+    }
+
+    pub(crate) fn settle(&mut self, outcome: Outcome) -> Vec<Effect> {
+        match outcome {
+            Outcome::Stay => Vec::new(),
+            Outcome::Close => {
+                self.dialog = None;
+                Vec::new()
+            }
+            Outcome::Search(words) => {
+                self.dialog = None;
+                self.search(words);
+                Vec::new()
+            }
+            Outcome::Do(act) => {
+                let confirmed = matches!(self.dialog, Some(Dialog::Confirm { .. }));
+                self.dialog = None;
+                match act.hurts() {
+                    Some(question) if !confirmed => {
+                        self.dialog = Some(Dialog::Confirm { question, act });
+                        Vec::new()
+                    }
+                    _ => self.act(act),
+                }
+            }
+        }
+    }
+
+    fn act(&mut self, act: Act) -> Vec<Effect> {
+        self.say(act.doing(), false);
+        vec![Effect::Do(act)]
+    }
+
+    fn command(&mut self, command: Command) -> Vec<Effect> {
+        match command {
+            Command::Leave => return vec![Effect::Leave],
+            Command::Redraw => return vec![Effect::Redraw],
+            Command::Help => self.dialog = Some(Dialog::Help(Scroll::default())),
+            Command::Show(view) => return self.show(view),
+            Command::NextView => return self.show(self.beside(1)),
+            Command::EarlierView => return self.show(self.beside(View::ALL.len() - 1)),
+            Command::Search => self.dialog = Some(Dialog::Search(editor::Editor::with(&self.query, false))),
+            Command::NextMatch => self.find(true),
+            Command::EarlierMatch => self.find(false),
+            Command::Mouse => {
+                self.mouse = !self.mouse;
+                let said = if self.mouse { "the mouse is ours" } else { "the mouse is the terminal's" };
+                self.say(said, false);
+                return vec![Effect::TakeMouse(self.mouse)];
+            }
+            Command::Look => {
+                self.say("looking for loops …", false);
+                return vec![Effect::ListLoops];
+            }
+            Command::Up
+            | Command::Down
+            | Command::PageUp
+            | Command::PageDown
+            | Command::First
+            | Command::Last
+            | Command::Open
+            | Command::Back
+            | Command::Filter
+            | Command::Fold
+            | Command::FoldAll
+            | Command::Follow
+            | Command::Earlier
+            | Command::Later
+            | Command::Diff
+            | Command::Words
+            | Command::By => return self.walk(command),
+            Command::Answer
+            | Command::Pause
+            | Command::Stop
+            | Command::Handoff
+            | Command::Nudge
+            | Command::Skip
+            | Command::Retry
+            | Command::Add
+            | Command::Edit => return self.ask(command),
+        }
+        Vec::new()
+    }
+
+    pub(crate) fn show(&mut self, view: View) -> Vec<Effect> {
+        self.view = view;
+        match view {
+            View::Loops => vec![Effect::ListLoops],
+            View::Attempt => self.load_shown(),
+            View::Tasks | View::Graph | View::Output | View::Timeline | View::Figures | View::Inbox => {
+                Vec::new()
+            }
+        }
+    }
+
+    fn beside(&self, by: usize) -> View {
+        View::ALL[(self.view as usize + by) % View::ALL.len()]
+    }
+
+    pub(crate) fn list(&self) -> &Scroll {
+        &self.lists[self.view as usize]
+    }
+}
