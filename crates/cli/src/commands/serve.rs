@@ -14,7 +14,7 @@ use wiggum_workspace::process::{self, CommandLine};
 
 use crate::args::PageArgs;
 use crate::commands::requests::who;
-use crate::commands::{loops, print_json, refuse_inside_agent};
+use crate::commands::{loops, print_json, refuse_inside_agent, surroundings};
 use crate::failure::Failure;
 use crate::listen::{Wanted, new_token};
 use crate::term;
@@ -28,7 +28,7 @@ pub(crate) fn serve(args: &PageArgs) -> Result<ExitCode, Failure> {
     let access = access(args)?;
     let links = Links { told: access.clone(), read_only: args.read_only };
     let (open, json) = (!args.no_open && !args.output.json, args.output.json);
-    let served = wiggum_web::serve(site(&workspace), access, |address| {
+    let served = wiggum_web::serve(site(&workspace, args.here)?, access, |address| {
         let link = links.at(address);
         if json {
             drop(print_json(&link));
@@ -51,7 +51,7 @@ pub(crate) fn beside(workspace: &Path) -> Result<String, Failure> {
     let access = wanted.access()?;
     let links = Links { told: access.clone(), read_only: false };
     let (ready, told) = std::sync::mpsc::channel();
-    let site = site(workspace);
+    let site = site(workspace, false)?;
     std::thread::spawn(move || {
         // Who waits below learns of a failure by hearing nothing.
         let _ended = wiggum_web::serve(site, access, |address| {
@@ -64,8 +64,9 @@ pub(crate) fn beside(workspace: &Path) -> Result<String, Failure> {
     Ok(links.at(address).url)
 }
 
-fn site(workspace: &Path) -> Site {
-    Site { workspace: workspace.to_owned(), by: format!("{} (page)", who()) }
+fn site(workspace: &Path, here: bool) -> Result<Site, Failure> {
+    let registry = if here { None } else { surroundings()?.registry() };
+    Ok(Site { workspace: workspace.to_owned(), registry, by: format!("{} (page)", who()) })
 }
 
 fn access(args: &PageArgs) -> Result<Access, Failure> {
