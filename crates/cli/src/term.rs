@@ -61,6 +61,10 @@ impl Style {
         Self { colour: !set("NO_COLOR") && (forced || (terminal && !dumb)) }
     }
 
+    pub(crate) fn is_coloured(self) -> bool {
+        self.colour
+    }
+
     pub(crate) fn bold(self, text: &str) -> String {
         self.paint("1", text)
     }

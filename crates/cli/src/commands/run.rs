@@ -15,7 +15,7 @@ use wiggum_workspace::process::{self, CommandLine};
 
 use crate::args::RunArgs;
 use crate::ask::Terminal;
-use crate::commands::{find_backlog, serve, surroundings};
+use crate::commands::{find_backlog, serve, surroundings, tui};
 use crate::config::value::{Amount, parse_duration};
 use crate::config::{self, Config, ConfigSource, Flags};
 use crate::detect;
@@ -31,8 +31,11 @@ use crate::term;
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let here = surroundings()?;
     let config = config::resolve(&here.sources(&flags(args)?))?;
-    let interactive =
-        !config.headless && !args.json && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    if args.tui {
+        return tui::run(&here, config);
+    }
+    let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !args.attended;
+    let interactive = !config.headless && !args.json && (terminal || args.attended);
     let tools = tools(&here.workspace, &config, &here.env);
     let mut settings = settings(&here.workspace, config, interactive)?;
     settings.registry = here.registry();
@@ -51,7 +54,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let outcome = if args.json {
         drive(settings, &mut JsonLines::default(), None, recording)?
     } else {
-        let terminal = interactive.then(Terminal::new);
+        let terminal = (interactive && terminal).then(Terminal::new);
         drive(settings, &mut Narrator::new(terminal.clone()), terminal, recording)?
     };
     Ok(ExitCode::from(outcome.exit_code()))

@@ -416,6 +416,7 @@ mod tests {
         assert_eq!(shown(&output, 40, 2), ["▸ Read  a.txt failed", "Done."]);
         output.take(vec![entry(EntryKind::Output, "", "More.\n")]);
         assert_eq!(shown(&output, 40, 2), ["Done.", "More."]);
+        output.top = output.window(40, 2).0;
         output.step(-3, 40);
         output.top = output.window(40, 2).0;
         output.take(vec![entry(EntryKind::Output, "", "Even more.\n")]);
