@@ -10,6 +10,9 @@ use wiggum_core::state::Loop;
 /// Lines beside each other; a task whose line has no room is named where it is waited on.
 const MOST_LANES: usize = 16;
 
+/// Steps to the right before a chain goes straight down.
+const MOST_STEPS: usize = 8;
+
 /// One task of the picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
@@ -31,9 +34,12 @@ pub(crate) enum Lane {
     /// A line goes on and one branches off, to the right or to the left.
     BranchRight,
     BranchLeft,
-    /// A line ends here, coming from the left or from the right.
+    /// A line ends here and leads to the right or to the left.
     EndRight,
     EndLeft,
+    /// The same where another one comes along from further away.
+    BranchAlong,
+    EndAlong,
     /// The task itself, and whether a line leaves it to the right.
     Task {
         right: bool,
@@ -52,6 +58,8 @@ impl Lane {
             Self::BranchLeft => ('┤', ' '),
             Self::EndRight => ('╰', '─'),
             Self::EndLeft => ('╯', ' '),
+            Self::BranchAlong => ('┼', '─'),
+            Self::EndAlong => ('┴', '─'),
             Self::Task { right: true } => ('●', '─'),
             Self::Task { right: false } => ('●', ' '),
         }
@@ -76,7 +84,7 @@ pub(crate) fn picture(state: &Loop) -> Vec<Node> {
         .collect();
     let mut waiting = vec![0; ids.len()];
     after.iter().flatten().for_each(|place| waiting[*place] += 1);
-    let mut lanes = Lanes { running: Vec::new(), drawn: 0 };
+    let mut lanes = Lanes { running: Vec::new() };
     in_order(&after)
         .into_iter()
         .map(|place| {
@@ -116,8 +124,6 @@ fn in_order(after: &[Vec<usize>]) -> Vec<usize> {
 struct Lanes {
     /// Whose line is in a lane, and how many wait for it.
     running: Vec<Option<(usize, usize)>>,
-    /// Lanes of the row before: a new line below the end of another would look like one.
-    drawn: usize,
 }
 
 impl Lanes {
@@ -145,23 +151,19 @@ impl Lanes {
             }
             self.running[own] = Some((task, waiting));
         }
-        let row = row(&before, &self.running, &joined, own);
-        self.drawn = row.len();
-        (row, unlinked)
+        (row(&before, &self.running, &joined, own), unlinked)
     }
 
-    /// The line that ends here goes on in the task; otherwise there is a lane of its own for it.
+    /// A step to the right of what it waits on, in the first lane that is free. A long chain stays where it is
+    /// instead: the line that ends there goes on in the task.
     fn place(&self, before: &[Option<(usize, usize)>], joined: &[usize]) -> usize {
-        if let Some(ends) = joined.iter().find(|lane| self.running[**lane].is_none()) {
+        let least = joined.last().map_or(0, |last| last + 1);
+        let ends = joined.iter().find(|lane| self.running[**lane].is_none());
+        if let Some(ends) = ends.filter(|_| least >= MOST_STEPS) {
             return *ends;
         }
-        let least = joined.last().map_or(0, |last| last + 1);
         let free = (least..before.len()).find(|lane| before[*lane].is_none());
-        // The place below what was drawn last is taken only where nothing was.
-        free.filter(|_| !joined.is_empty() || self.drawn == 0).unwrap_or_else(|| {
-            let used = before.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
-            used.max(least)
-        })
+        free.unwrap_or_else(|| before.len().max(least))
     }
 }
 
@@ -183,6 +185,8 @@ fn row(
                 return Lane::Task { right: last > own };
             }
             match (joined.contains(&lane), lane < own) {
+                (true, _) if inside && goes_on => Lane::BranchAlong,
+                (true, _) if inside => Lane::EndAlong,
                 (true, true) if goes_on => Lane::BranchRight,
                 (true, true) => Lane::EndRight,
                 (true, false) if goes_on => Lane::BranchLeft,
@@ -205,7 +209,7 @@ mod tests {
         let after: Vec<Vec<usize>> = after.iter().map(|after| after.to_vec()).collect();
         let mut waiting = vec![0; after.len()];
         after.iter().flatten().for_each(|place| waiting[*place] += 1);
-        let mut lanes = Lanes { running: Vec::new(), drawn: 0 };
+        let mut lanes = Lanes { running: Vec::new() };
         in_order(&after)
             .into_iter()
             .map(|place| {
@@ -218,12 +222,20 @@ mod tests {
 
     #[test]
     fn lines_lead_from_what_comes_first_to_what_waits() {
-        assert_eq!(drawn(&[&[], &[0], &[1]]), ["● 0", "● 1", "● 2"]);
+        assert_eq!(drawn(&[&[], &[0], &[1], &[]]), ["● 0", "╰─● 1", "  ╰─● 2", "● 3"]);
         assert_eq!(
             drawn(&[&[], &[0], &[0], &[0], &[1, 2]]),
-            ["● 0", "├─● 1", "├─│─● 2", "● │ │ 3", "  ●─╯ 4"],
+            ["● 0", "├─● 1", "├─│─● 2", "╰─│─│─● 3", "  ╰─┴─● 4"],
         );
-        assert_eq!(drawn(&[&[1], &[]]), ["● 1", "● 0"], "in an order in which they can be done");
+        assert_eq!(drawn(&[&[1], &[]]), ["● 1", "╰─● 0"], "in an order in which they can be done");
+        let chain: Vec<Vec<usize>> =
+            (0..40_usize).map(|place| place.checked_sub(1).into_iter().collect()).collect();
+        let chain: Vec<&[usize]> = chain.iter().map(Vec::as_slice).collect();
+        assert!(
+            drawn(&chain)[39].ends_with("● 39") && drawn(&chain)[39].chars().count() < 24,
+            "{:#?}",
+            drawn(&chain)
+        );
         assert_eq!(drawn(&[&[1], &[0]]).len(), 2, "a circle is drawn all the same");
     }
 

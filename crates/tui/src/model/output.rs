@@ -332,7 +332,7 @@ impl Tool {
         let kind = if self.failed { RowKind::Failed } else { RowKind::Tool };
         let note = match &self.result {
             _ if self.failed => "failed".to_owned(),
-            None => "…".to_owned(),
+            None => String::new(),
             Some(result) => wiggum_engine::words::counted(result.lines().count(), "line"),
         };
         let mut rows =

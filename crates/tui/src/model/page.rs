@@ -2,7 +2,7 @@
 
 use wiggum_core::policy::Millis;
 use wiggum_engine::desk::attempts::{Attempt, Diff, TextRef};
-use wiggum_engine::words::{duration, elapsed, flag_name, short};
+use wiggum_engine::words::{counted, duration, elapsed, flag_name, short};
 
 use crate::text::{line, plain};
 
@@ -125,7 +125,10 @@ fn changed(attempt: &Attempt, lines: &mut Vec<Line>) {
         return;
     }
     lines.push(Line { tone: Tone::Plain, text: String::new() });
-    lines.push(Line { tone: Tone::Heading, text: format!("Changed {} paths", attempt.changed_total) });
+    lines.push(Line {
+        tone: Tone::Heading,
+        text: format!("Changed {}", counted(attempt.changed_total as usize, "path")),
+    });
     lines.extend(
         attempt.changed.iter().map(|path| Line { tone: Tone::Plain, text: format!("  {}", line(path)) }),
     );

@@ -18,10 +18,10 @@ pub(super) fn draw(app: &App, model: &Model, area: Rect, canvas: &mut Canvas<'_>
     };
     let place = app.attempt.unwrap_or(newest).min(newest);
     let span = &model.spans()[place];
-    let (glyph, style) = canvas.theme.outcome(&span.outcome);
+    let (glyph, _) = canvas.theme.outcome(&span.outcome);
     let right = format!("{} of {count}  ← earlier  later →", place + 1);
-    let body = canvas.title(area, &format!("Iteration {} · {}", span.iteration, line(&span.task)), &right);
-    canvas.text(Rect { x: area.right().saturating_sub(1), width: 1, ..area }, 0, glyph, style);
+    let title = format!("{glyph} Iteration {} · {}", span.iteration, line(&span.task));
+    let body = canvas.title(area, &title, &right);
     canvas.pane(View::Attempt, body);
     let Some((_, pages)) = app.pages.as_ref().filter(|(loaded, _)| loaded.seq == span.seq) else {
         return canvas.empty(body, &["Reading …"]);

@@ -68,7 +68,7 @@ fn spent(report: &Report, canvas: &Canvas<'_>, lines: &mut Vec<Vec<Piece>>) {
         thousands(total.cache_read_tokens + total.cache_write_tokens)
     );
     lines.push(fact("tokens", tokens, theme.plain(), canvas));
-    if let Some(forecast) = &report.forecast {
+    if let Some(forecast) = report.forecast.as_ref().filter(|forecast| forecast.tasks_left > 0) {
         lines.push(fact("the rest", foreseen(forecast), theme.plain(), canvas));
     }
 }

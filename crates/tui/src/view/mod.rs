@@ -19,7 +19,7 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::{Position, Rect};
 
 use crate::app::{App, Seen, View};
-use crate::keys::{BINDINGS, Place};
+use crate::keys::{BINDINGS, Command, Place};
 use crate::model::Model;
 use crate::text::width;
 use canvas::{Canvas, Piece, above, below, beside};
@@ -120,6 +120,19 @@ fn draw_without(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     }
 }
 
+/// Is there anything that a key could be about?
+fn makes_sense(app: &App, command: Command) -> bool {
+    let Some(model) = &app.model else {
+        return matches!(command, Command::Open | Command::Look | Command::Help | Command::Leave);
+    };
+    match command {
+        Command::Answer => app.letter().is_some(),
+        Command::Pause | Command::Stop => model.is_alive(),
+        Command::Nudge => model.is_working(),
+        _ => true,
+    }
+}
+
 /// What was just said, or the keys that do something here.
 fn draw_bottom(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let theme = canvas.theme;
@@ -133,7 +146,7 @@ fn draw_bottom(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
     let mut words: Vec<&str> = Vec::new();
     let hints: Vec<[Piece; 2]> = own
         .chain(common)
-        .filter(|binding| !binding.word.is_empty())
+        .filter(|binding| !binding.word.is_empty() && makes_sense(app, binding.command))
         .filter(|binding| {
             let first = !words.contains(&binding.word);
             words.push(binding.word);

@@ -5,7 +5,10 @@ use wiggum_core::state::{Loop, Stage};
 use wiggum_engine::status::budgets;
 use wiggum_engine::words::{dollars, elapsed};
 
+use ratatui_core::style::{Modifier, Style};
+
 use super::canvas::{Canvas, Piece, bar, below};
+use super::theme::Theme;
 use crate::app::{App, Hit, View};
 use crate::model::Model;
 use crate::text::{line, width};
@@ -18,11 +21,11 @@ pub(super) fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) -> Rect {
     }
     tabs(app, below(area, 1), canvas);
     let rest = below(area, 2);
-    match alarm(app) {
-        Some((text, hit)) => {
+    match alarm(app, canvas.theme) {
+        Some((text, style, hit)) => {
             let place = Rect { height: 1, ..rest };
             let text = crate::text::pad(&format!(" {text}"), rest.width.into());
-            canvas.text(place, 0, &text, canvas.theme.loud());
+            canvas.text(place, 0, &text, style);
             if let Some(hit) = hit {
                 canvas.seen.hits.push((place, hit));
             }
@@ -59,7 +62,7 @@ fn headline(app: &App, model: &Model, area: Rect, canvas: &mut Canvas<'_>) {
 }
 
 /// A glyph, a word and a colour for how a loop stands.
-fn standing(model: &Model, canvas: &Canvas<'_>) -> (&'static str, String, ratatui_core::style::Style) {
+fn standing(model: &Model, canvas: &Canvas<'_>) -> (&'static str, String, Style) {
     let theme = canvas.theme;
     let health = model.health.as_ref();
     let state = health.map_or("…", |health| health.state.as_str());
@@ -70,6 +73,9 @@ fn standing(model: &Model, canvas: &Canvas<'_>) -> (&'static str, String, ratatu
         "completed" => ("✓", state.to_owned(), theme.good()),
         "failed" => ("✗", state.to_owned(), theme.bad()),
         "terminated" => ("■", state.to_owned(), theme.warning()),
+        "running" if model.head().open.is_none() && health.is_some_and(|health| health.waiting.is_some()) => {
+            ("…", "waiting".to_owned(), theme.warning())
+        }
         "running" | "completing" | "handoff" => {
             let ill = health.and_then(|health| health.health.as_ref()).map(|health| health.health.as_str());
             match ill {
@@ -113,33 +119,38 @@ fn tabs(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
         View::Inbox if asked > 0 => format!("Inbox({asked})"),
         _ => view.name().to_owned(),
     };
-    let total: usize = View::ALL.iter().map(|view| width(&name(*view)) + 4).sum();
-    let short = total > area.width.into();
+    let total: usize = View::ALL.iter().map(|view| width(&name(*view)) + 3).sum();
+    let short = total >= area.width.into();
     let mut x = area.x;
     for (number, view) in (1..).zip(View::ALL) {
         let label = if short && view != app.view {
-            format!(" {number} ")
+            format!(" {number}")
         } else {
-            format!(" {number} {} ", name(view))
+            format!(" {number} {}", name(view))
         };
         let style = match view {
-            _ if view == app.view => theme.chosen().add_modifier(ratatui_core::style::Modifier::BOLD),
-            View::Inbox if asked > 0 => theme.warning().add_modifier(ratatui_core::style::Modifier::BOLD),
+            _ if view == app.view => theme.chosen().add_modifier(Modifier::BOLD),
+            View::Inbox if asked > 0 => theme.warning().add_modifier(Modifier::BOLD),
             _ => theme.plain(),
         };
         let room = area.right().saturating_sub(x);
         let place =
             Rect { x, width: u16::try_from(width(&label)).unwrap_or(room).min(room), height: 1, ..area };
         canvas.text(place, 0, &label, style);
+        if view == app.view {
+            // The gap to the next one belongs to what is chosen.
+            canvas.choose(Rect { width: (place.width + 1).min(room), ..place }, 0);
+        }
         canvas.seen.hits.push((place, Hit::Tab(view)));
         x += place.width;
     }
 }
 
 /// What somebody has to know wherever he looks: the most urgent of it.
-fn alarm(app: &App) -> Option<(String, Option<Hit>)> {
+fn alarm(app: &App, theme: Theme) -> Option<(String, Style, Option<Hit>)> {
+    let loud = theme.loud();
     if let Some(why) = &app.lost {
-        return Some((format!("! {why}"), None));
+        return Some((format!("! {why}"), loud, None));
     }
     let model = app.model.as_ref()?;
     let state = model.head();
@@ -156,24 +167,30 @@ fn alarm(app: &App) -> Option<(String, Option<Hit>)> {
             letter.question.id,
             line(&letter.question.summary)
         );
-        return Some((text, Some(Hit::Question)));
+        return Some((text, loud, Some(Hit::Question)));
     }
     if let Some(problem) = &state.backlog_broken {
-        return Some((format!("! the backlog cannot be read: {}", line(problem)), None));
+        return Some((format!("! the backlog cannot be read: {}", line(problem)), loud, None));
     }
     let health = model.health.as_ref()?;
     if health.interrupted {
-        return Some(("‖ its engine is gone: `wiggum run` goes on".to_owned(), None));
+        return Some(("‖ its engine is gone: `wiggum run` goes on".to_owned(), loud, None));
     }
     if let Some(ended) = state.run.ended.as_ref().filter(|_| !model.is_alive()) {
         let took = state.run.started_at.zip(state.last_at).map(|(from, to)| elapsed(from, to));
         let (reason, detail) = ended;
-        let detail = line(detail);
-        let says = reason.ending().says;
-        let detail = if detail.is_empty() { String::new() } else { format!(": {detail}") };
-        return Some((format!("{says}{detail} · {}", took.unwrap_or_default()), None));
+        let (glyph, style) = match reason.ending().exit_code {
+            0 => ("✓", theme.good()),
+            7 => ("✗", theme.bad()),
+            _ => ("■", theme.warning()),
+        };
+        // That all is done says it all.
+        let detail =
+            if reason.ending().exit_code == 0 { String::new() } else { format!(": {}", line(detail)) };
+        let text = format!("{glyph} {}{detail} · {}", reason.ending().says, took.unwrap_or_default());
+        return Some((text, style.patch(theme.bold()), None));
     }
     let agent =
         health.health.as_ref().filter(|health| matches!(health.health.as_str(), "stuck" | "failing"))?;
-    Some((format!("! the agent is {}: {}", agent.health, line(&agent.detail)), None))
+    Some((format!("! the agent is {}: {}", agent.health, line(&agent.detail)), loud, None))
 }
