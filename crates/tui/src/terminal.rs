@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_chan
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use ratatui_core::terminal::Terminal;
 use ratatui_crossterm::CrosstermBackend;
 use ratatui_crossterm::crossterm::cursor::Show;
@@ -50,7 +51,8 @@ pub(crate) fn run(setup: Setup) -> Result<Left, TuiError> {
         None => Errand::ListLoops,
     };
     drop(errands.send(first));
-    let app = App::new(attached, Timestamp::now());
+    let mut app = App::new(attached, Timestamp::now());
+    app.zone = TimeZone::system();
     let taken = Taken::take()?;
     hear_keys(sender);
     let theme = Theme { colour: setup.colour };

@@ -12,6 +12,7 @@ mod walk;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use ratatui_core::layout::Rect;
 use ratatui_crossterm::crossterm::event::{Event, KeyEvent, KeyEventKind};
 use wiggum_core::event::Envelope;
@@ -196,9 +197,13 @@ pub(crate) struct App {
     pub(crate) by: By,
     pub(crate) mouse: bool,
     pub(crate) now: Timestamp,
+    /// In which times of day are told.
+    pub(crate) zone: TimeZone,
     pub(crate) output_width: usize,
     pub(crate) output_height: usize,
     hits: Vec<(Rect, Hit)>,
+    /// A loop was opened just now: what it works on is chosen.
+    arrives: bool,
 }
 
 impl App {
@@ -223,9 +228,11 @@ impl App {
             by: By::Task,
             mouse: true,
             now,
+            zone: TimeZone::UTC,
             output_width: 80,
             output_height: 10,
             hits: Vec::new(),
+            arrives: false,
         }
     }
 
@@ -257,6 +264,10 @@ impl App {
         let view = self.view;
         if let Some(model) = &mut self.model {
             model.freshen(view == View::Graph, view == View::Figures);
+            if std::mem::take(&mut self.arrives) {
+                let at = model.head().open.as_ref().and_then(|open| model.place_of(&open.task));
+                self.lists[View::Tasks as usize].at = at.unwrap_or(0);
+            }
         }
         effects
     }
@@ -296,6 +307,7 @@ impl App {
                 let mut model = Model::new(*book);
                 model.cost_by(self.by);
                 self.model = Some(model);
+                self.arrives = true;
                 return self.load_shown();
             }
             News::Lost(why) => self.lost = Some(crate::text::line(&why)),

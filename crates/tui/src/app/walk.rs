@@ -153,7 +153,7 @@ impl App {
             return Vec::new();
         };
         let fresh = Self::new(Some(row.record.id), self.now);
-        *self = Self { mouse: self.mouse, loops: self.loops.take(), ..fresh };
+        *self = Self { mouse: self.mouse, zone: self.zone.clone(), loops: self.loops.take(), ..fresh };
         vec![Effect::Attach(Box::new(row))]
     }
 

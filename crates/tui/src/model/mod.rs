@@ -206,6 +206,11 @@ impl Model {
         }
     }
 
+    /// Where a task stands in the list.
+    pub(crate) fn place_of(&self, task: &TaskId) -> Option<usize> {
+        self.tasks.iter().position(|id| id == task)
+    }
+
     /// The output that is looked at.
     pub(crate) fn output(&self) -> &Output {
         self.earlier.as_ref().unwrap_or(&self.live)

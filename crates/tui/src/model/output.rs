@@ -135,7 +135,8 @@ impl Output {
         }
     }
 
-    fn answer(&mut self, text: String, failed: bool) {
+    fn answer(&mut self, mut text: String, failed: bool) {
+        text.truncate(text.trim_end().len());
         let call = self.waiting.pop_front().and_then(|call| call.checked_sub(self.dropped));
         let call = call.and_then(|call| self.items.get_mut(call));
         let Some(Item::Tool(tool)) = call else {

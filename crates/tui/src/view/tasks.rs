@@ -1,7 +1,7 @@
 //! The tasks as a list, and what is known of the one that is chosen.
 
 use ratatui_core::layout::Rect;
-use wiggum_core::decide::why;
+use wiggum_core::decide::{Why, why};
 use wiggum_core::ids::TaskId;
 use wiggum_core::tasks::TaskEntry;
 use wiggum_engine::words::dollars;
@@ -101,10 +101,14 @@ fn note(app: &App, model: &Model, entry: &TaskEntry, mark: Mark) -> Option<Strin
         Mark::Unverified => Some("unverified".to_owned()),
         Mark::Running => Some(model.head().open.as_ref().map_or_else(
             || "running".to_owned(),
-            |open| format!("attempt {} {}", open.attempt, super::top::clock(app, open.started_at)),
+            |open| format!("attempt {} · {}", open.attempt, super::top::clock(app, open.started_at)),
         )),
         Mark::Waiting | Mark::Asked | Mark::Failed => {
-            why(model.head(), &entry.spec.id, app.now).map(|why| line(&why.to_string()))
+            Some(match why(model.head(), &entry.spec.id, app.now)? {
+                Why::Question(id) => format!("asks {id}"),
+                Why::Dependencies(unmet) => format!("after {}", names(unmet.iter().map(|(id, _)| id))),
+                other => line(&other.to_string()),
+            })
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Iterations in time, the newest first, or every event in words.
 
-use jiff::tz::TimeZone;
 use ratatui_core::layout::Rect;
 use wiggum_core::policy::Millis;
 use wiggum_engine::desk::chronicle::Span;
@@ -104,7 +103,7 @@ fn words(app: &App, model: &Model, area: Rect, canvas: &mut Canvas<'_>) {
     let at = scroll.at.min(words.len().saturating_sub(1));
     for (row, place) in (0..).zip(rows) {
         let Some((when, text)) = words.get(words.len() - 1 - place) else { continue };
-        let time = when.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string();
+        let time = when.to_zoned(app.zone.clone()).strftime("%H:%M:%S").to_string();
         let found = !app.query.is_empty() && text.to_lowercase().contains(&app.query);
         let style = if found { canvas.theme.found() } else { canvas.theme.plain() };
         canvas.row(area, row, &[(format!(" {time}  "), canvas.theme.dim()), (line(text), style)]);

@@ -1,0 +1,163 @@
+//! Every view as text, at three sizes, with hostile words in it: compared with what is kept beside this file.
+//! `WIGGUM_BLESS=1` keeps what is drawn now.
+#![expect(clippy::unwrap_used, reason = "a test may fail here")]
+
+mod scene;
+
+use std::fs;
+use std::path::Path;
+
+use ratatui_core::buffer::Buffer;
+use ratatui_core::style::{Color, Modifier};
+use scene::{hostile, scene};
+
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (300, 80)];
+
+/// What is pressed to get there, and how the picture is called.
+const VIEWS: [(&str, &str); 12] = [
+    ("1", "tasks"),
+    ("2", "graph"),
+    ("3", "output"),
+    ("3 o", "output-open"),
+    ("4", "attempt"),
+    ("4 d", "attempt-diff"),
+    ("5", "timeline"),
+    ("5 v", "events"),
+    ("6", "figures"),
+    ("7", "inbox"),
+    ("8", "loops"),
+    ("i", "answer"),
+];
+
+#[test]
+fn every_view_looks_as_it_did() {
+    let mut wrong = Vec::new();
+    for (keys, name) in VIEWS {
+        for (width, height) in SIZES {
+            let mut mirror = scene(true);
+            mirror.draw(width, height);
+            mirror.press(keys);
+            mirror.draw(width, height);
+            wrong.extend(compare(&format!("{name}-{width}x{height}"), &text(&mirror.draw(width, height))));
+        }
+    }
+    for (keys, name) in
+        [("?", "help"), ("S", "stop"), ("u", "nudge"), ("a", "add"), ("e", "edit"), ("/", "search")]
+    {
+        let mut mirror = scene(true);
+        mirror.draw(80, 24);
+        // The task at work cannot be edited, the one below it can.
+        mirror.press(if name == "edit" { "j j j" } else { "1" });
+        mirror.press(keys);
+        wrong.extend(compare(&format!("{name}-80x24"), &text(&mirror.draw(80, 24))));
+    }
+    let mut small = scene(true);
+    wrong.extend(compare("tasks-60x14", &text(&small.draw(60, 14))));
+    wrong.extend(compare("too-small", &text(&small.draw(30, 6))));
+    assert!(wrong.is_empty(), "these differ: {wrong:?}; WIGGUM_BLESS=1 keeps them as they are now");
+}
+
+#[test]
+fn hostile_words_stay_words() {
+    for (keys, _) in VIEWS {
+        for (width, height) in SIZES {
+            let mut mirror = hostile();
+            mirror.press(keys);
+            let buffer = mirror.draw(width, height);
+            for cell in buffer.content() {
+                let bad = |c: char| {
+                    c.is_control()
+                        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+                };
+                assert!(!cell.symbol().contains(bad), "{keys}: {:?}", cell.symbol());
+                assert!(cell.symbol().chars().count() <= 3, "{keys}: {:?}", cell.symbol());
+            }
+        }
+    }
+    let mut mirror = hostile();
+    mirror.press("3 o");
+    let shown = text(&mirror.draw(120, 40));
+    assert!(shown.contains("red text and a title"), "the words themselves are there:\n{shown}");
+}
+
+#[test]
+fn without_colour_nothing_is_coloured_and_nothing_is_lost() {
+    for (keys, name) in VIEWS {
+        let (mut with, mut without) = (scene(true), scene(false));
+        with.press(keys);
+        without.press(keys);
+        let (with, without) = (with.draw(120, 40), without.draw(120, 40));
+        assert_eq!(text(&with), text(&without), "{name}");
+        let coloured = |buffer: &Buffer| {
+            buffer.content().iter().any(|cell| cell.fg != Color::Reset || cell.bg != Color::Reset)
+        };
+        assert!(!coloured(&without), "{name}");
+        assert!(coloured(&with), "{name}");
+    }
+}
+
+#[test]
+fn colours_are_those_of_every_terminal_and_no_background_is_assumed() {
+    let usual = [Color::Reset, Color::Red, Color::Green, Color::Yellow, Color::Cyan];
+    for (keys, name) in VIEWS {
+        let mut mirror = scene(true);
+        mirror.press(keys);
+        for cell in mirror.draw(120, 40).content() {
+            assert!(usual.contains(&cell.fg) && cell.bg == Color::Reset, "{name}: {cell:?}");
+        }
+    }
+}
+
+#[test]
+fn a_question_stands_out_wherever_one_looks() {
+    for (keys, name) in VIEWS.iter().filter(|(_, name)| *name != "answer") {
+        let mut mirror = scene(false);
+        mirror.press(keys);
+        let buffer = mirror.draw(80, 24);
+        let line: String = (0..80).map(|x| buffer[(x, 2)].symbol()).collect();
+        assert!(line.contains("? q1  i answers  parser: Which date format?"), "{name}: {line}");
+        assert!(buffer[(3, 2)].modifier.contains(Modifier::REVERSED | Modifier::BOLD), "{name}");
+    }
+}
+
+#[test]
+fn ten_thousand_tasks_are_drawn_as_quickly_as_ten() {
+    let mut mirror = scene::crowd(10_000);
+    for keys in ["1", "G", "g", "2", "G", "6", "/"] {
+        mirror.press(keys);
+        mirror.draw(300, 80);
+    }
+    mirror.type_text("task 9999");
+    mirror.press("Enter 1");
+    let shown = text(&mirror.draw(120, 40));
+    assert!(shown.contains("T9999") && shown.contains("1 all with `task 9999`"), "{shown}");
+}
+
+fn text(buffer: &Buffer) -> String {
+    let area = buffer.area;
+    let mut text = String::new();
+    for y in 0..area.height {
+        let mut row = String::new();
+        let mut x = 0;
+        while x < area.width {
+            let symbol = buffer[(x, y)].symbol();
+            row.push_str(symbol);
+            // The cell behind a wide character is part of it.
+            x += if unicode_width::UnicodeWidthStr::width(symbol) > 1 { 2 } else { 1 };
+        }
+        text.push_str(row.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// The name of the picture, if it is not as it was.
+fn compare(name: &str, drawn: &str) -> Option<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(format!("{name}.txt"));
+    if std::env::var_os("WIGGUM_BLESS").is_some() {
+        fs::write(&path, drawn).unwrap();
+        return None;
+    }
+    let kept = fs::read_to_string(&path).unwrap_or_default();
+    (kept != drawn).then(|| format!("{name}:\n{drawn}"))
+}
