@@ -604,6 +604,13 @@ impl Sink for AgentSink {
         self.pass_on(stream, &shown);
     }
 
+    fn quiet(&mut self) {
+        // Whoever looks on need not wait until it says more.
+        if let Some(transcript) = &mut self.transcript {
+            drop(transcript.flush());
+        }
+    }
+
     fn ended(&mut self, ended: Ended) {
         let [stdout, stderr] = &mut self.redactors;
         let (stdout, stderr) = (stdout.finish(), stderr.finish());

@@ -161,3 +161,101 @@ fn compare(name: &str, drawn: &str) -> Option<String> {
     let kept = fs::read_to_string(&path).unwrap_or_default();
     (kept != drawn).then(|| format!("{name}:\n{drawn}"))
 }
+
+#[test]
+fn a_question_is_answered_by_number_by_choice_in_own_words_and_with_care_by_abort() {
+    let answers = |keys: &[&str]| {
+        let mut mirror = scene(true);
+        mirror.press("i");
+        let done: Vec<&str> = keys.iter().flat_map(|keys| mirror.press(keys)).collect();
+        (done, text(&mirror.draw(80, 24)))
+    };
+    assert_eq!(answers(&["2 Enter"]).0, ["answering …"]);
+    assert_eq!(answers(&["Down Down Enter"]).0, ["answering …"]);
+    assert_eq!(answers(&["Esc"]).0, Vec::<&str>::new());
+    let (done, shown) = answers(&["Down Down Down Down Enter"]);
+    assert!(done.is_empty() && shown.contains("Answer q1 with abort? The run ends."), "{shown}");
+    assert_eq!(answers(&["Down Down Down Down Enter", "y"]).0, ["answering …"]);
+    let (done, shown) = answers(&["Down Down Down Down Enter", "n"]);
+    assert!(done.is_empty() && !shown.contains("abort?"), "{shown}");
+
+    // Whoever was about to answer is told that another was quicker.
+    let mut mirror = scene(true);
+    mirror.press("i");
+    scene::answered(&mut mirror);
+    let shown = text(&mirror.draw(80, 24));
+    assert!(shown.contains("q1 was answered elsewhere") && !shown.contains("own words"), "{shown}");
+}
+
+#[test]
+fn what_hurts_is_asked_first_and_the_rest_is_done_at_once() {
+    for (keys, question) in
+        [("S", "End the run?"), ("w", "Have the agent wrap up"), ("s", "Leave setup out?")]
+    {
+        let mut mirror = scene(true);
+        assert_eq!(mirror.press(keys), Vec::<&str>::new(), "{keys}");
+        assert!(text(&mirror.draw(80, 24)).contains(question), "{keys}");
+        assert_eq!(mirror.press("n"), Vec::<&str>::new());
+        assert_eq!(mirror.press(&format!("{keys} y")).len(), 1, "{keys}");
+    }
+    assert_eq!(scene(true).press("p"), ["pausing …"]);
+    assert_eq!(scene(true).press("r"), ["opening it again …"]);
+    assert_eq!(scene(true).press("q"), ["leave"]);
+    assert_eq!(scene(true).press("^C"), ["leave"]);
+    assert_eq!(scene(true).press("u h i Enter"), ["telling the agent …"]);
+}
+
+#[test]
+fn tasks_are_written_by_a_form_that_says_what_is_missing() {
+    let mut mirror = scene(true);
+    mirror.press("a ^S");
+    assert!(text(&mirror.draw(80, 24)).contains("say in one line what is to be done"));
+    mirror.type_text("A title\x1b[31m");
+    mirror.press("Tab Tab x");
+    assert_eq!(mirror.press("^S"), Vec::<&str>::new());
+    assert!(text(&mirror.draw(80, 24)).contains("a priority is a whole number"));
+    mirror.press("Backspace 7");
+    assert_eq!(mirror.press("^S"), ["writing the backlog …"]);
+
+    mirror.press("1 j j j e");
+    assert_eq!(mirror.press("^S"), Vec::<&str>::new(), "nothing was changed");
+    mirror.press("e !");
+    assert_eq!(mirror.press("^S"), ["writing the backlog …"]);
+    mirror.press("g j j e");
+    assert!(text(&mirror.draw(80, 24)).contains("an agent is at work on zones: nudge it instead"));
+}
+
+#[test]
+fn the_mouse_chooses_opens_and_scrolls() {
+    let mut mirror = scene(true);
+    mirror.draw(80, 24);
+    mirror.click(10, 6);
+    assert!(text(&mirror.draw(80, 24)).contains("zones ───"), "the row that is clicked is chosen");
+    assert_eq!(mirror.click(10, 6), ["load the attempt"], "and opened by another click");
+    mirror.draw(80, 24);
+    mirror.click(30, 1);
+    assert!(text(&mirror.draw(80, 24)).contains("Evidence"), "its tab is there");
+    mirror.click(2, 2);
+    assert!(text(&mirror.draw(80, 24)).contains("main asks q1"), "the question is clicked");
+
+    let mut crowd = scene::crowd(100);
+    crowd.draw(160, 24);
+    crowd.wheel_down(3, 6);
+    assert!(text(&crowd.draw(160, 24)).contains("│ T3 ─"), "{}", text(&crowd.draw(160, 24)));
+}
+
+#[test]
+fn what_is_searched_is_found() {
+    let mut mirror = scene(true);
+    mirror.press("/");
+    mirror.type_text("ZONES");
+    mirror.press("Enter");
+    let shown = text(&mirror.draw(80, 24));
+    assert!(shown.contains("2 all with `zones`") && !shown.contains("✓ setup"), "{shown}");
+    mirror.press("Esc");
+    assert!(text(&mirror.draw(80, 24)).contains("✓ setup"));
+    mirror.press("3 /");
+    mirror.type_text("not in the output");
+    mirror.press("Enter");
+    assert!(text(&mirror.draw(80, 24)).contains("`not in the output` is not here"));
+}

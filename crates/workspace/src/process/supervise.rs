@@ -19,6 +19,9 @@ use super::registry::{self, Live, Survivors, Token};
 use super::spawn::{Spawned, Streams, spawn};
 use super::{Ended, Grace, Input, Launch, LaunchError, Stop, Stream, system};
 
+/// How long a program prints nothing before it counts as quiet: as long as people wait for what it printed.
+const QUIET: Duration = Duration::from_millis(200);
+
 /// As much as a pipe holds.
 const CHUNK: usize = 64 * 1024;
 
@@ -40,6 +43,8 @@ pub(super) struct Supervisor {
     stderr: Option<File>,
     control: Option<Control>,
     stopping: Stopping,
+    /// It printed something since it was last quiet.
+    spoke: bool,
 }
 
 struct Feed {
@@ -102,6 +107,7 @@ impl Supervisor {
             stderr: Some(stderr),
             control: None,
             stopping: Stopping::No,
+            spoke: false,
         })
     }
 
@@ -118,6 +124,7 @@ impl Supervisor {
         abandon(self.main, self.token);
     }
 
+    /// Hands on what the program prints, and nothing at all once it has been quiet for a moment after it.
     pub(super) fn supervise(mut self, output: &mut dyn FnMut(Stream, &[u8])) -> Ended {
         let mut buffer = vec![0; CHUNK];
         while !self.step(&mut buffer, output) {}
@@ -136,14 +143,18 @@ impl Supervisor {
     /// Waits for the next thing to happen and deals with it; true when the program has ended.
     fn step(&mut self, buffer: &mut [u8], output: &mut dyn FnMut(Stream, &[u8])) -> bool {
         let ready = self.wait();
+        if self.spoke && ready == Ready::default() {
+            self.spoke = false;
+            output(Stream::Stdout, &[]);
+        }
         if ready.stdin {
             self.feed();
         }
         if ready.stdout {
-            read(&mut self.stdout, Stream::Stdout, buffer, output);
+            self.spoke |= read(&mut self.stdout, Stream::Stdout, buffer, output);
         }
         if ready.stderr {
-            read(&mut self.stderr, Stream::Stderr, buffer, output);
+            self.spoke |= read(&mut self.stderr, Stream::Stderr, buffer, output);
         }
         if ready.exit {
             self.stdin = None;
@@ -177,7 +188,7 @@ impl Supervisor {
 
     fn timeout(&self) -> Option<Duration> {
         match self.stopping {
-            Stopping::No | Stopping::Killed { .. } => None,
+            Stopping::No | Stopping::Killed { .. } => self.spoke.then_some(QUIET),
             Stopping::Interrupted { until, .. } | Stopping::Terminated { until, .. } => {
                 Some(until.saturating_duration_since(Instant::now()))
             }
@@ -274,6 +285,7 @@ impl Supervisor {
     }
 }
 
+#[derive(Default, PartialEq, Eq)]
 struct Ready {
     exit: bool,
     stdin: bool,
