@@ -101,7 +101,7 @@ esac"#;
 
 #[test]
 fn a_loop_is_started_watched_answered_left_and_found_again() {
-    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    let sandbox = Sandbox::with_tasks(&["A", "B", "C"]);
     let Some(terminal) = Terminal::open(&sandbox, 80, 24) else { return };
     sandbox.make_pipe("ready");
     sandbox.make_pipe("go");
@@ -125,13 +125,13 @@ fn a_loop_is_started_watched_answered_left_and_found_again() {
     // A task is added and edited in the file, while the agent works.
     terminal.until(&["a"], "New task");
     terminal.press(&["-l", "Do another thing"]);
-    terminal.until(&["C-s"], "added to PRD.json");
-    terminal.shows(&["Do another thing"]);
+    terminal.until(&["C-s"], "added to PRD.json; the loop takes it in after this agent");
     terminal.press(&["G"]);
-    terminal.until(&["e"], "Edit ");
+    terminal.until(&["e"], "Edit C");
     terminal.press(&["-l", " well"]);
-    terminal.until(&["C-s"], "changed in PRD.json");
-    assert!(sandbox.read("PRD.json").contains("Do another thing well"));
+    terminal.until(&["C-s"], "C changed in PRD.json");
+    let backlog = sandbox.read("PRD.json");
+    assert!(backlog.contains("\"Do another thing\"") && backlog.contains("\"Do C well\""), "{backlog}");
 
     // Leaving ends nothing, and one comes back.
     terminal.until(&["q"], "loop main goes on: `wiggum tui main` comes back to it");
@@ -156,7 +156,8 @@ fn a_loop_is_started_watched_answered_left_and_found_again() {
         std::thread::yield_now();
     }
     sandbox.check();
-    assert!(sandbox.exists("b.txt"));
+    assert_eq!(sandbox.worked_on().len(), 5, "what was added was done as well");
+    assert!(sandbox.exists("b.txt") && sandbox.subjects().contains(&"C: Do C well".to_owned()));
 }
 
 #[test]

@@ -148,12 +148,12 @@ impl Clerk {
             Act::Add(task) => {
                 let mut backlog = backlog(loops, &record)?;
                 let id = backlog.add(*task)?;
-                return Ok(format!("{id} added to {}", backlog.name));
+                return Ok(format!("{id} added to {}{}", backlog.name, when(loops, &record)?));
             }
             Act::Change { task, change } => {
                 let mut backlog = backlog(loops, &record)?;
                 backlog.change(&task, *change)?;
-                return Ok(format!("{task} changed in {}", backlog.name));
+                return Ok(format!("{task} changed in {}{}", backlog.name, when(loops, &record)?));
             }
         };
         Ok(reply.message)
@@ -197,6 +197,12 @@ impl Clerk {
 
 fn open(workspace: &Path) -> Result<Loops, DeskError> {
     Loops::of(workspace)?.ok_or(DeskError::NoLoops)
+}
+
+/// When a loop that runs takes in what was written.
+fn when(loops: &Loops, record: &LoopRecord) -> Result<&'static str, DeskError> {
+    let works = loops.lease(record.id)?.alive().is_some() && loops.status(record)?.current.is_some();
+    Ok(if works { "; the loop takes it in after this agent" } else { "" })
 }
 
 /// The backlog a loop works on; it grows as far as the loop's own policy lets it.
