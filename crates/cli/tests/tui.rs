@@ -7,7 +7,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use support::{Sandbox, WORKER};
+use support::{Sandbox, WORKER, signal};
 use wiggum_core::event::{Answer, EndReason, Event};
 
 /// How long something may take to appear on a busy machine.
@@ -145,6 +145,18 @@ fn a_loop_is_started_watched_answered_left_and_found_again() {
     terminal.tmux(&["resize-window", "-x", "30", "-y", "8"]);
     terminal.shows(&["needs 40×10"]);
     assert_ne!(terminal.tmux(&["display-message", "-p", "#{pane_title}"]).trim(), "owned");
+
+    // Ended by a signal, it gives the terminal back as it was.
+    terminal.tmux(&["resize-window", "-x", "80", "-y", "24"]);
+    let process =
+        sandbox.processes().into_iter().find(|line| line.trim_end().ends_with("wiggum tui")).unwrap();
+    let pid = process.split(' ').next().and_then(|path| path.strip_prefix("/proc/")).unwrap();
+    signal(&sandbox, pid, "TERM");
+    terminal.shows(&["loop main goes on"]);
+    terminal.press(&["-l", "echo $((6 * 7)) is back"]);
+    terminal.until(&["Enter"], "\n42 is back");
+    terminal.run("tui");
+    terminal.shows(&["▶ B"]);
 
     // The terminal is gone, the loop is not.
     terminal.tmux(&["kill-server"]);

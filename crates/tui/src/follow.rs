@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
+use std::time::Duration;
 
 use wiggum_core::event::{Envelope, Event};
 use wiggum_core::ids::{LoopId, Seq};
@@ -18,21 +19,38 @@ use crate::model::Book;
 
 /// Events that are handed over at once, so that keys are heard in between.
 const BATCH: u32 = 2000;
+/// How soon a store that cannot be read is tried again.
+const RETRY: Duration = Duration::from_secs(2);
 /// How often the first reading says how far it is.
 const TELL: Seq = 20_000;
 
 /// Follows a loop until it is told to stop; tells why if it cannot.
 pub(crate) fn follow(loops: Loops, record: LoopRecord, sender: SyncSender<Message>, stop: Arc<AtomicBool>) {
     let id = record.id;
-    let mut follower = Follower { loops, id, sender, stop, seq: 0, agent: None, output: None };
-    if let Err(error) = follower.open(record).and_then(|()| follower.look_on()) {
-        follower.tell(News::Lost(chain(&error)));
+    let mut follower =
+        Follower { loops, id, record, opened: false, sender, stop, seq: 0, agent: None, output: None };
+    let mut gone = follower.open().err();
+    while !follower.is_over() {
+        if let Some(error) = &gone {
+            follower.tell(News::Lost(chain(error)));
+            // The store may be busy, or be put back where it was.
+            Watch::over(std::slice::from_ref(&follower.loops.workspace)).wait(Some(RETRY));
+            if let Ok(Some(loops)) = Loops::of(&follower.loops.workspace) {
+                follower.loops = loops;
+            }
+        }
+        gone = match follower.opened {
+            true => follower.look_on().err(),
+            false => follower.open().err(),
+        };
     }
 }
 
 struct Follower {
     loops: Loops,
     id: LoopId,
+    record: LoopRecord,
+    opened: bool,
     sender: SyncSender<Message>,
     stop: Arc<AtomicBool>,
     seq: Seq,
@@ -61,8 +79,9 @@ impl Follower {
     }
 
     /// Reads the whole journal once.
-    fn open(&mut self, record: LoopRecord) -> Result<(), DeskError> {
-        let mut book = Book::new(self.loops.workspace.clone(), record);
+    fn open(&mut self) -> Result<(), DeskError> {
+        let mut book = Book::new(self.loops.workspace.clone(), self.record.clone());
+        self.seq = 0;
         let of = self.loops.store.last_seq(self.id)?;
         while !self.is_over() {
             let events = self.loops.store.page(self.id, self.seq, BATCH)?;
@@ -78,6 +97,7 @@ impl Follower {
             }
         }
         self.tell(News::Opened(Box::new(book)));
+        self.opened = true;
         Ok(())
     }
 
@@ -115,8 +135,7 @@ impl Follower {
                 break;
             }
         }
-        let record = self.loops.select(Some(&self.id.to_string()))?;
-        let health = Box::new(health::of(&self.loops, &record)?);
+        let health = Box::new(health::of(&self.loops, &self.record)?);
         self.tell(News::Vitals { health, letters: self.loops.inbox(None)? });
         self.look_at_output();
         Ok(())

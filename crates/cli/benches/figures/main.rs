@@ -16,6 +16,7 @@ mod iteration;
 mod journal;
 mod parse;
 mod place;
+mod screen;
 mod start;
 mod supervise;
 mod table;
@@ -31,7 +32,7 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 type Measure = fn(&mut Table) -> Outcome<()>;
 
-const FIGURES: [(&str, Measure); 14] = [
+const FIGURES: [(&str, Measure); 15] = [
     // First, since its memory is the most that this process ever held.
     ("supervise", supervise::measure),
     ("iteration", iteration::wall),
@@ -47,6 +48,7 @@ const FIGURES: [(&str, Measure); 14] = [
     ("crowd", crowd::measure),
     ("plan", vault::steps),
     ("watch", vault::watch),
+    ("screen", screen::measure),
 ];
 
 fn main() -> Outcome<()> {
