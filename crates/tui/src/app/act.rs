@@ -73,6 +73,11 @@ impl App {
             self.say("no loop is looked at", true);
             return Vec::new();
         };
+        let needs_engine = matches!(command, Command::Pause | Command::Stop | Command::Handoff);
+        if needs_engine && !model.is_alive() {
+            self.say("the loop does not run: `wiggum run` goes on", true);
+            return Vec::new();
+        }
         let act = match command {
             Command::Pause if model.head().paused => Act::Resume,
             Command::Pause => Act::Pause,

@@ -61,10 +61,9 @@ impl Canvas<'_> {
             return area;
         }
         let dim = self.theme.dim();
-        let rule = "─".repeat(area.width.into());
-        self.text(area, 0, &rule, dim);
-        let left = format!("{left} ");
-        self.text(area, 0, &left, self.theme.bold());
+        let left = fit(&format!("{left} "), area.width.into());
+        let rule = "─".repeat(usize::from(area.width).saturating_sub(width(&left)));
+        self.row(area, 0, &[(left.clone(), self.theme.bold()), (rule, dim)]);
         if !right.is_empty() && width(&left) + width(right) + 2 < area.width.into() {
             let room = u16::try_from(width(right)).unwrap_or(0) + 1;
             let place = Rect { x: area.right() - room, width: room, ..area };
