@@ -34,8 +34,13 @@ impl Mirror {
     pub fn new(workspace: PathBuf, record: LoopRecord, now: Timestamp, colour: bool) -> Self {
         let id = record.id;
         let mut mirror = Self { app: App::new(Some(id), now), id, theme: Theme { colour }, now };
-        mirror.news(News::Opened(Box::new(Book::new(workspace, record))));
+        mirror.open(workspace, record);
         mirror
+    }
+
+    /// Its journal was read, and is empty.
+    pub fn open(&mut self, workspace: PathBuf, record: LoopRecord) {
+        self.news(News::Opened(Box::new(Book::new(workspace, record))));
     }
 
     pub fn events(&mut self, events: Vec<Envelope>) {
@@ -62,15 +67,15 @@ impl Mirror {
     }
 
     /// Presses keys as people call them: `j`, `Enter`, `^S`. Tells what was to be done outside.
-    pub fn press(&mut self, keys: &str) -> Vec<&'static str> {
+    pub fn press(&mut self, keys: &str) -> Vec<String> {
         keys.split(' ').flat_map(|key| self.message(Message::Input(Event::Key(event(key))))).collect()
     }
 
-    pub fn type_text(&mut self, text: &str) -> Vec<&'static str> {
+    pub fn type_text(&mut self, text: &str) -> Vec<String> {
         self.message(Message::Input(Event::Paste(text.to_owned())))
     }
 
-    pub fn click(&mut self, column: u16, row: u16) -> Vec<&'static str> {
+    pub fn click(&mut self, column: u16, row: u16) -> Vec<String> {
         let kind = MouseEventKind::Down(MouseButton::Left);
         self.message(Message::Input(Event::Mouse(MouseEvent {
             kind,
@@ -98,16 +103,16 @@ impl Mirror {
         self.message(Message::Of(self.id, news));
     }
 
-    fn message(&mut self, message: Message) -> Vec<&'static str> {
+    fn message(&mut self, message: Message) -> Vec<String> {
         let name = |effect: &Effect| match effect {
-            Effect::Do(act) => act.doing(),
-            Effect::Attach(_) => "attach",
-            Effect::LoadAttempt(_) => "load the attempt",
-            Effect::LoadOutput(_) => "load the output",
-            Effect::ListLoops => "list the loops",
-            Effect::TakeMouse(_) => "take the mouse",
-            Effect::Redraw => "redraw",
-            Effect::Leave => "leave",
+            Effect::Do(act) => format!("{act:?}"),
+            Effect::Attach(row) => format!("attach to {}", row.record.id),
+            Effect::LoadAttempt(span) => format!("load attempt {} of {}", span.attempt, span.task),
+            Effect::LoadOutput(span) => format!("load output {} of {}", span.attempt, span.task),
+            Effect::ListLoops => "list loops".to_owned(),
+            Effect::TakeMouse(taken) => format!("take the mouse: {taken}"),
+            Effect::Redraw => "redraw".to_owned(),
+            Effect::Leave => "leave".to_owned(),
         };
         self.app.update(message, self.now).iter().map(name).collect()
     }

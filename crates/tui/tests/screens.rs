@@ -167,16 +167,24 @@ fn a_question_is_answered_by_number_by_choice_in_own_words_and_with_care_by_abor
     let answers = |keys: &[&str]| {
         let mut mirror = scene(true);
         mirror.press("i");
-        let done: Vec<&str> = keys.iter().flat_map(|keys| mirror.press(keys)).collect();
+        let done: Vec<String> = keys.iter().flat_map(|keys| mirror.press(keys)).collect();
         (done, text(&mirror.draw(80, 24)))
     };
-    assert_eq!(answers(&["2 Enter"]).0, ["answering …"]);
-    assert_eq!(answers(&["Down Down Enter"]).0, ["answering …"]);
-    assert_eq!(answers(&["Esc"]).0, Vec::<&str>::new());
-    let (done, shown) = answers(&["Down Down Down Down Enter"]);
+    let gives = |keys: &[&str], answer: &str| {
+        let (done, _) = answers(keys);
+        let expected = format!("question: \"q1\", text: \"{answer}\" }}");
+        assert!(done.len() == 1 && done[0].ends_with(&expected), "{keys:?}: {done:?}");
+    };
+    gives(&["Enter"], "1");
+    gives(&["2 Enter"], "2");
+    gives(&["Down Enter"], "2");
+    gives(&["Down Down Enter"], "skip");
+    gives(&["Down o w n Space w o r d s Enter"], "own words");
+    gives(&["Down Down Down Down Enter", "y"], "abort");
+    assert!(answers(&["Esc"]).0.is_empty());
+    let (done, shown) = answers(&["a b o r t Enter"]);
     assert!(done.is_empty() && shown.contains("Answer q1 with abort? The run ends."), "{shown}");
-    assert_eq!(answers(&["Down Down Down Down Enter", "y"]).0, ["answering …"]);
-    let (done, shown) = answers(&["Down Down Down Down Enter", "n"]);
+    let (done, shown) = answers(&["a b o r t Enter", "n"]);
     assert!(done.is_empty() && !shown.contains("abort?"), "{shown}");
 
     // Whoever was about to answer is told that another was quicker.
@@ -193,16 +201,16 @@ fn what_hurts_is_asked_first_and_the_rest_is_done_at_once() {
         [("S", "End the run?"), ("w", "Have the agent wrap up"), ("s", "Leave setup out?")]
     {
         let mut mirror = scene(true);
-        assert_eq!(mirror.press(keys), Vec::<&str>::new(), "{keys}");
+        assert!(mirror.press(keys).is_empty(), "{keys}");
         assert!(text(&mirror.draw(80, 24)).contains(question), "{keys}");
-        assert_eq!(mirror.press("n"), Vec::<&str>::new());
+        assert!(mirror.press("n").is_empty());
         assert_eq!(mirror.press(&format!("{keys} y")).len(), 1, "{keys}");
     }
-    assert_eq!(scene(true).press("p"), ["pausing …"]);
-    assert_eq!(scene(true).press("r"), ["opening it again …"]);
+    assert_eq!(scene(true).press("p"), ["Pause"]);
+    assert_eq!(scene(true).press("r"), ["Retry(\"setup\")"]);
     assert_eq!(scene(true).press("q"), ["leave"]);
     assert_eq!(scene(true).press("^C"), ["leave"]);
-    assert_eq!(scene(true).press("u h i Enter"), ["telling the agent …"]);
+    assert_eq!(scene(true).press("u h i Enter"), ["Nudge(\"hi\")"]);
 }
 
 #[test]
@@ -212,15 +220,20 @@ fn tasks_are_written_by_a_form_that_says_what_is_missing() {
     assert!(text(&mirror.draw(80, 24)).contains("say in one line what is to be done"));
     mirror.type_text("A title\x1b[31m");
     mirror.press("Tab Tab x");
-    assert_eq!(mirror.press("^S"), Vec::<&str>::new());
+    assert!(mirror.press("^S").is_empty());
     assert!(text(&mirror.draw(80, 24)).contains("a priority is a whole number"));
-    mirror.press("Backspace 7");
-    assert_eq!(mirror.press("^S"), ["writing the backlog …"]);
+    mirror.press("Backspace 7 Tab");
+    mirror.type_text("setup, zones");
+    let done = mirror.press("^S").concat();
+    for part in ["title: \"A title\"", "priority: Some(7)", "depends_on: [\"setup\", \"zones\"]"] {
+        assert!(done.starts_with("Add(") && done.contains(part), "{part} is missing: {done}");
+    }
 
     mirror.press("1 j j j e");
-    assert_eq!(mirror.press("^S"), Vec::<&str>::new(), "nothing was changed");
+    assert!(mirror.press("^S").is_empty(), "nothing was changed");
     mirror.press("e !");
-    assert_eq!(mirror.press("^S"), ["writing the backlog …"]);
+    let done = mirror.press("^S").concat();
+    assert!(done.contains("title: Some(\"Write dates as 2026年11月15日 and otherwise!\"), description: None, priority: None, depends_on: None"), "{done}");
     mirror.press("g j j e");
     assert!(text(&mirror.draw(80, 24)).contains("an agent is at work on zones: nudge it instead"));
 }
@@ -231,7 +244,7 @@ fn the_mouse_chooses_opens_and_scrolls() {
     mirror.draw(80, 24);
     mirror.click(10, 6);
     assert!(text(&mirror.draw(80, 24)).contains("zones ───"), "the row that is clicked is chosen");
-    assert_eq!(mirror.click(10, 6), ["load the attempt"], "and opened by another click");
+    assert_eq!(mirror.click(10, 6), ["load attempt 1 of zones"], "and opened by another click");
     mirror.draw(80, 24);
     mirror.click(30, 1);
     assert!(text(&mirror.draw(80, 24)).contains("Evidence"), "its tab is there");
@@ -258,4 +271,27 @@ fn what_is_searched_is_found() {
     mirror.type_text("not in the output");
     mirror.press("Enter");
     assert!(text(&mirror.draw(80, 24)).contains("`not in the output` is not here"));
+}
+
+#[test]
+fn attempts_are_found_by_task_in_time_and_one_after_the_other() {
+    let mut mirror = scene(true);
+    assert_eq!(mirror.press("Enter"), ["load attempt 2 of setup"], "the newest of the task");
+    assert_eq!(mirror.press("Left"), ["load attempt 1 of setup"]);
+    assert_eq!(mirror.press("l l"), ["load attempt 2 of setup", "load attempt 1 of parser"]);
+    assert_eq!(mirror.press("5 j Enter"), ["load attempt 1 of parser"], "the newest comes first");
+    assert_eq!(mirror.press("3 ["), ["load output 2 of setup"]);
+    assert!(mirror.press("] ] ]").len() == 1, "the newest is there already");
+}
+
+#[test]
+fn another_loop_is_attached_to_and_news_of_the_first_are_old() {
+    let mut mirror = scene(true);
+    mirror.press("8 j");
+    assert_eq!(mirror.press("Enter"), ["attach to 00000000-0000-0000-0000-000000000008"]);
+    scene::answered(&mut mirror);
+    mirror.output(4, 1, Vec::new());
+    scene::opened(&mut mirror);
+    let shown = text(&mirror.draw(80, 24));
+    assert!(shown.contains("Reading the journal …") && !shown.contains("zones"), "{shown}");
 }

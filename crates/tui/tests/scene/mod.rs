@@ -421,3 +421,8 @@ fn at(second: i64) -> Timestamp {
 pub(crate) fn answered(mirror: &mut Mirror) {
     mirror.vitals(health("main", true), Vec::new());
 }
+
+/// The loop that was looked at first is read once more.
+pub(crate) fn opened(mirror: &mut Mirror) {
+    mirror.open(PathBuf::from("/home/me/dates"), record("main"));
+}
