@@ -15,7 +15,7 @@ use wiggum_engine::error::chain;
 use wiggum_store::LoopRecord;
 
 use crate::app::{Message, News};
-use crate::model::Book;
+use crate::model::{Book, MOST_WORDS};
 
 /// Events that are handed over at once, so that keys are heard in between.
 const BATCH: u32 = 2000;
@@ -87,7 +87,11 @@ impl Follower {
             let events = self.loops.store.page(self.id, self.seq, BATCH)?;
             for envelope in &events {
                 self.note(envelope);
-                book.take(envelope);
+                // To put a million events into words takes longer than to fold them.
+                match of.saturating_sub(envelope.seq) > MOST_WORDS as Seq {
+                    true => book.pass(envelope),
+                    false => book.take(envelope),
+                }
             }
             if events.len() < BATCH as usize {
                 break;
@@ -104,10 +108,10 @@ impl Follower {
     fn look_on(&mut self) -> Result<(), DeskError> {
         while !self.is_over() {
             let dir = &self.loops.dir;
-            let mut watch = Watch::with_output(dir, self.id);
             let places = [dir.loop_dir(self.id), dir.transcripts(self.id)];
-            // Whatever comes into being later has to be watched as well.
+            // Whatever comes into being from here on has to be watched as well.
             let there = places.iter().filter(|place| place.exists()).count();
+            let mut watch = Watch::with_output(dir, self.id);
             let mut watched_pid = None;
             while !self.is_over() && places.iter().filter(|place| place.exists()).count() == there {
                 self.look()?;

@@ -295,3 +295,74 @@ fn another_loop_is_attached_to_and_news_of_the_first_are_old() {
     let shown = text(&mirror.draw(80, 24));
     assert!(shown.contains("Reading the journal …") && !shown.contains("zones"), "{shown}");
 }
+
+#[test]
+fn no_size_and_no_key_breaks_it() {
+    let keys = [
+        "1",
+        "2",
+        "3",
+        "4",
+        "5",
+        "6",
+        "7",
+        "8",
+        "j",
+        "k",
+        "G",
+        "g",
+        "PageDown",
+        "Enter",
+        "Esc",
+        "Tab",
+        "i",
+        "a",
+        "e",
+        "s",
+        "u",
+        "w",
+        "S",
+        "/",
+        "n",
+        "N",
+        "o",
+        "Space",
+        "f",
+        "[",
+        "]",
+        "d",
+        "v",
+        "b",
+        "t",
+        "m",
+        "?",
+        "y",
+        "x",
+        "Backspace",
+        "Left",
+        "Right",
+        "Up",
+        "Down",
+        "End",
+        "^J",
+        "^S",
+        "^W",
+        "^U",
+    ];
+    let mut random = 42_u64;
+    let mut next = |below: usize| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) as usize % below
+    };
+    for mut mirror in [scene(true), hostile(), scene::crowd(30)] {
+        for _ in 0..400 {
+            mirror.press(keys[next(keys.len())]);
+            match next(4) {
+                0 => drop(mirror.click(next(150) as u16, next(50) as u16)),
+                1 => mirror.wheel_down(next(150) as u16, next(50) as u16),
+                _ => drop(mirror.type_text(["日本", "a\nb", "q1", ""][next(4)])),
+            }
+            mirror.draw(1 + next(240) as u16, 1 + next(60) as u16);
+        }
+    }
+}

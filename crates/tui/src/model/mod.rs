@@ -25,7 +25,7 @@ use graph::Node;
 use output::Output;
 
 /// Events that are kept in words.
-const MOST_WORDS: usize = 2000;
+pub(crate) const MOST_WORDS: usize = 2000;
 
 /// A loop as it was read from its journal.
 pub(crate) struct Book {
@@ -39,6 +39,11 @@ impl Book {
     pub(crate) fn new(workspace: PathBuf, record: LoopRecord) -> Self {
         let chronicle = Chronicle::of_the_present(record.id);
         Self { workspace, record, chronicle, words: VecDeque::new() }
+    }
+
+    /// Takes in an event of long ago, which nobody is going to read.
+    pub(crate) fn pass(&mut self, envelope: &Envelope) {
+        self.chronicle.take(envelope);
     }
 
     pub(crate) fn take(&mut self, envelope: &Envelope) {
