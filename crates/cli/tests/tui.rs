@@ -155,6 +155,8 @@ fn a_loop_is_started_watched_answered_left_and_found_again() {
     terminal.shows(&["loop main goes on"]);
     terminal.press(&["-l", "echo $((6 * 7)) is back"]);
     terminal.until(&["Enter"], "\n42 is back");
+    terminal.press(&[&format!("TERM=dumb {} tui", env!("CARGO_BIN_EXE_wiggum")), "Enter"]);
+    terminal.shows(&["cannot show the interface", "hint: `wiggum status`"]);
     terminal.run("tui");
     terminal.shows(&["▶ B"]);
 

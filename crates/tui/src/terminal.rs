@@ -59,7 +59,7 @@ pub(crate) fn run(setup: Setup) -> Result<Left, TuiError> {
     let left = Stage { app, theme, errands, messages }.play();
     drop(taken);
     // Whatever was asked for last is still done.
-    drop(worker);
+    drop(worker.join());
     left
 }
 

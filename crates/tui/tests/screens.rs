@@ -247,7 +247,7 @@ fn the_mouse_chooses_opens_and_scrolls() {
     assert_eq!(mirror.click(10, 6), ["load attempt 1 of zones"], "and opened by another click");
     mirror.draw(80, 24);
     mirror.click(30, 1);
-    assert!(text(&mirror.draw(80, 24)).contains("Evidence"), "its tab is there");
+    assert!(text(&mirror.draw(80, 24)).contains("Checks"), "its tab is there");
     mirror.click(2, 2);
     assert!(text(&mirror.draw(80, 24)).contains("main asks q1"), "the question is clicked");
 

@@ -101,7 +101,7 @@ fn evidence(attempt: &Attempt) -> Vec<Line> {
 
 fn checks(attempt: &Attempt, lines: &mut Vec<Line>) {
     lines.push(Line { tone: Tone::Plain, text: String::new() });
-    lines.push(Line { tone: Tone::Heading, text: "Evidence".to_owned() });
+    lines.push(Line { tone: Tone::Heading, text: "Checks".to_owned() });
     if attempt.evidence.is_empty() {
         let text = match attempt.ended_at {
             None => "The checks run when the agent is done.",

@@ -28,6 +28,9 @@ pub(super) fn draw(app: &App, model: &Model, area: Rect, canvas: &mut Canvas<'_>
     };
     if body.width >= TWO {
         let (left, middle, right) = beside(body, body.width * 2 / 5);
+        let hint = |shown: bool| if shown { "" } else { "d moves here" };
+        let left = canvas.title(left, "Evidence", hint(!app.shows_diff));
+        let right = canvas.title(right, "Changes", hint(app.shows_diff));
         text(app, &pages.evidence, &app.evidence, Text::Evidence, left, canvas);
         canvas.divide(middle, body);
         text(app, &pages.diff, &app.diff, Text::Diff, right, canvas);
