@@ -154,7 +154,7 @@ fn a_loop_is_started_watched_answered_left_and_found_again() {
     signal(&sandbox, pid, "TERM");
     terminal.shows(&["loop main goes on"]);
     terminal.press(&["-l", "echo $((6 * 7)) is back"]);
-    terminal.until(&["Enter"], "\n42 is back");
+    terminal.until(&["Enter"], "42 is back");
     terminal.press(&[&format!("TERM=dumb {} tui", env!("CARGO_BIN_EXE_wiggum")), "Enter"]);
     terminal.shows(&["cannot show the interface", "hint: `wiggum status`"]);
     terminal.run("tui");
