@@ -366,3 +366,19 @@ fn no_size_and_no_key_breaks_it() {
         }
     }
 }
+
+#[test]
+fn long_lines_of_a_diff_and_long_questions_are_not_lost() {
+    let mut mirror = scene(true);
+    scene::long(&mut mirror);
+    mirror.press("4 d");
+    mirror.draw(80, 24);
+    mirror.press("G");
+    let shown = text(&mirror.draw(80, 24));
+    assert!(shown.contains("the very end") && !shown.contains("more ↓"), "{shown}");
+    mirror.press("7");
+    assert!(text(&mirror.draw(80, 24)).contains("lines more: `wiggum inbox` has them all"));
+    mirror.press("Enter");
+    let shown = text(&mirror.draw(80, 24));
+    assert!(shown.contains("lines more") && shown.contains("2. What the locale says"), "{shown}");
+}

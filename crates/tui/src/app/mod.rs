@@ -5,11 +5,10 @@ pub(crate) mod act;
 pub(crate) mod dialog;
 pub(crate) mod editor;
 pub(crate) mod form;
+mod message;
 mod mouse;
 mod scroll;
 mod walk;
-
-use std::path::PathBuf;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -17,20 +16,18 @@ use ratatui_core::layout::Rect;
 use ratatui_crossterm::crossterm::event::{Event, KeyEvent, KeyEventKind};
 use wiggum_core::event::Envelope;
 use wiggum_core::ids::LoopId;
-use wiggum_engine::desk::chronicle::{Span, iteration_of};
+use wiggum_engine::desk::chronicle::iteration_of;
 use wiggum_engine::desk::cost::By;
-use wiggum_engine::desk::health::LoopHealth;
 use wiggum_engine::desk::inbox::Letter;
-use wiggum_engine::desk::transcripts::Entry;
-use wiggum_store::LoopRecord;
 
 use crate::keys::{self, Command};
-use crate::model::output::{At, Output};
+use crate::model::Model;
+use crate::model::output::Output;
 use crate::model::page::{Loaded, Pages};
-use crate::model::{Book, Model};
 
 pub(crate) use act::Act;
 use dialog::{Dialog, Outcome};
+pub(crate) use message::{Effect, Hit, LoopRow, Message, News, Said, Seen, Text};
 pub(crate) use scroll::Scroll;
 
 /// What is looked at.
@@ -71,108 +68,6 @@ impl View {
             Self::Loops => "Loops",
         }
     }
-}
-
-/// A loop somewhere on this machine.
-#[derive(Clone, Debug)]
-pub(crate) struct LoopRow {
-    pub(crate) workspace: PathBuf,
-    pub(crate) record: LoopRecord,
-    pub(crate) health: LoopHealth,
-}
-
-/// Something that happened: at the keyboard, in the loop, or as an effect of what was asked.
-pub(crate) enum Message {
-    Input(Event),
-    /// A second went by.
-    Tick,
-    /// Somebody wants us to end.
-    Leave,
-    Of(LoopId, News),
-    Loops(Vec<LoopRow>),
-    /// What came of something that was to be done.
-    Said {
-        text: String,
-        failed: bool,
-    },
-}
-
-/// What is new about the loop that is looked at.
-pub(crate) enum News {
-    /// So much of its journal is read.
-    Reading {
-        read: u64,
-        of: u64,
-    },
-    Opened(Box<Book>),
-    Events(Vec<Envelope>),
-    Vitals {
-        health: Box<LoopHealth>,
-        letters: Vec<Letter>,
-    },
-    /// Its newest agent printed something, as the first of its output or after what came before.
-    Output {
-        iteration: u32,
-        attempt: u32,
-        fresh: bool,
-        entries: Vec<Entry>,
-    },
-    /// All that an earlier agent printed.
-    Earlier {
-        iteration: u32,
-        attempt: u32,
-        entries: Vec<Entry>,
-    },
-    Attempt(Box<Loaded>),
-    Lost(String),
-}
-
-/// Something to be done outside.
-pub(crate) enum Effect {
-    Do(Act),
-    Attach(Box<LoopRow>),
-    LoadAttempt(Span),
-    LoadOutput(Span),
-    ListLoops,
-    TakeMouse(bool),
-    Redraw,
-    Leave,
-}
-
-/// A line at the bottom, until the next key.
-#[derive(Clone, Debug)]
-pub(crate) struct Said {
-    pub(crate) text: String,
-    pub(crate) failed: bool,
-}
-
-/// What can be clicked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hit {
-    Tab(View),
-    Row(View, usize),
-    Output(At),
-    Pane(View),
-    Question,
-    Choice(usize),
-    Field(usize),
-}
-
-/// What the last drawing found out, for keys and the mouse to know where things are.
-#[derive(Debug, Default)]
-pub(crate) struct Seen {
-    pub(crate) hits: Vec<(Rect, Hit)>,
-    pub(crate) lists: Vec<(View, usize, usize)>,
-    pub(crate) texts: Vec<(Text, usize)>,
-    pub(crate) output: Option<(At, usize, usize)>,
-}
-
-/// A text that is scrolled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Text {
-    Evidence,
-    Diff,
-    Help,
 }
 
 pub(crate) struct App {
@@ -279,13 +174,14 @@ impl App {
             let list = &mut self.lists[view as usize];
             (list.top, list.height) = (top, height);
         }
-        for (text, height) in seen.texts {
-            match (text, &mut self.dialog) {
-                (Text::Evidence, _) => self.evidence.height = height,
-                (Text::Diff, _) => self.diff.height = height,
-                (Text::Help, Some(Dialog::Help(scroll))) => scroll.height = height,
-                (Text::Help, _) => {}
-            }
+        for (text, height, top) in seen.texts {
+            let scroll = match (text, &mut self.dialog) {
+                (Text::Evidence, _) => &mut self.evidence,
+                (Text::Diff, _) => &mut self.diff,
+                (Text::Help, Some(Dialog::Help(scroll))) => scroll,
+                (Text::Help, _) => continue,
+            };
+            (scroll.height, scroll.top) = (height, top);
         }
         if let Some((top, width, height)) = seen.output {
             (self.output_width, self.output_height) = (width, height);

@@ -24,9 +24,10 @@ impl Scroll {
         self.top.clamp(lowest, at).min(count.saturating_sub(height))
     }
 
-    /// For texts, which have no chosen row: the first line that is seen.
+    /// For texts, which have no chosen row: the first line that is seen. How far one can go is known only where
+    /// lines are drawn, since long ones take several rows.
     pub(crate) fn step_text(&mut self, by: isize, count: usize) {
-        self.top = self.top.saturating_add_signed(by).min(count.saturating_sub(self.height));
+        self.top = self.top.saturating_add_signed(by).min(count.saturating_sub(1));
     }
 }
 

@@ -1,6 +1,7 @@
 //! An attempt as lines to read: how it ended and why, its evidence, and what it changed.
 
 use wiggum_core::policy::Millis;
+use wiggum_core::text::clip;
 use wiggum_engine::desk::attempts::{Attempt, Diff, TextRef};
 use wiggum_engine::words::{counted, duration, elapsed, flag_name, short};
 
@@ -9,6 +10,8 @@ use crate::text::{line, plain};
 /// Lines of a diff and of a text that are shown; who needs more has git and `wiggum show`.
 const MOST_LINES: usize = 20_000;
 const MOST_TEXT: usize = 60;
+/// Bytes of one line that are shown.
+const MOST_LINE: usize = 4 << 10;
 
 /// An attempt as it was read.
 #[derive(Clone, Debug)]
@@ -160,7 +163,7 @@ fn diff(loaded: &Loaded) -> Vec<Line> {
         diff.text
             .lines()
             .take(MOST_LINES)
-            .map(|text| Line { tone: tone(text), text: plain(text).replace('\n', " ") }),
+            .map(|text| Line { tone: tone(text), text: plain(&clip(text, MOST_LINE)).replace('\n', " ") }),
     );
     if total > MOST_LINES {
         lines.push(Line { tone: Tone::Dim, text: format!("… {} lines more", total - MOST_LINES) });

@@ -7,7 +7,7 @@ use super::canvas::{Canvas, beside};
 use crate::app::{App, Scroll, Text, View};
 use crate::model::Model;
 use crate::model::page::Line;
-use crate::text::line;
+use crate::text::{line, wrap};
 
 pub(super) fn draw(app: &App, model: &Model, area: Rect, canvas: &mut Canvas<'_>) {
     let count = model.spans().len();
@@ -42,19 +42,41 @@ pub(super) fn draw(app: &App, model: &Model, area: Rect, canvas: &mut Canvas<'_>
 }
 
 fn text(app: &App, lines: &[Line], scroll: &Scroll, which: Text, area: Rect, canvas: &mut Canvas<'_>) {
-    let height = usize::from(area.height);
-    canvas.seen.texts.push((which, height));
-    let top = scroll.top.min(lines.len().saturating_sub(1));
-    for (row, line) in (0..area.height).zip(lines.iter().skip(top)) {
+    let (width, height) = (usize::from(area.width), usize::from(area.height));
+    let top = scroll.top.min(last_top(lines, width, height));
+    canvas.seen.texts.push((which, height, top));
+    let mut row = 0;
+    let mut begun = top;
+    for line in &lines[top.min(lines.len())..] {
+        if row >= area.height {
+            break;
+        }
+        begun += 1;
         let style = canvas.theme.tone(line.tone);
         let found = !app.query.is_empty() && line.text.to_lowercase().contains(&app.query);
-        canvas.text(area, row, &line.text, if found { style.patch(canvas.theme.found()) } else { style });
+        let style = if found { style.patch(canvas.theme.found()) } else { style };
+        for part in wrap(&line.text, width) {
+            canvas.text(area, row, part, style);
+            row += 1;
+        }
     }
-    let left = lines.len().saturating_sub(top + height);
+    let left = lines.len() - begun.min(lines.len());
     if left > 0 && area.height > 1 {
         let text = format!(" {left} more ↓");
         let room = u16::try_from(text.chars().count()).unwrap_or(0).min(area.width);
         let place = Rect { x: area.right() - room, width: room, ..area };
         canvas.text(place, area.height - 1, &text, canvas.theme.dim());
     }
+}
+
+/// The first line of a window at whose end the text ends.
+fn last_top(lines: &[Line], width: usize, height: usize) -> usize {
+    let mut rows = 0;
+    for (place, line) in lines.iter().enumerate().rev() {
+        rows += wrap(&line.text, width).len();
+        if rows > height {
+            return place + 1;
+        }
+    }
+    0
 }

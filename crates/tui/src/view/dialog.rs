@@ -60,8 +60,8 @@ fn draw_help(scroll: &Scroll, area: Rect, canvas: &mut Canvas<'_>) {
     let lines = help::lines(canvas);
     let rows = u16::try_from(lines.len()).unwrap_or(u16::MAX);
     let inside = window("Keys", "Esc closes · ↑ ↓ move", 76, rows, area, canvas);
-    canvas.seen.texts.push((Text::Help, inside.height.into()));
     let top = scroll.top.min(lines.len().saturating_sub(inside.height.into()));
+    canvas.seen.texts.push((Text::Help, inside.height.into(), top));
     for (row, line) in (0..inside.height).zip(lines.iter().skip(top)) {
         canvas.row(inside, row, line);
     }
@@ -92,7 +92,7 @@ fn draw_answer(answer: &AnswerBox, area: Rect, canvas: &mut Canvas<'_>) {
     let choices = answer.choices();
     let fixed = choices.len() + 2;
     let most = usize::from(area.height.saturating_sub(2)).saturating_sub(fixed);
-    text.truncate(most);
+    inbox::shorten(&mut text, most, canvas);
     let rows = u16::try_from(text.len() + fixed).unwrap_or(u16::MAX);
     let title = format!("{} asks {}", crate::text::line(&answer.letter.loop_name), answer.letter.question.id);
     let keys = "↑↓ choose · Enter answers · or type · Esc later";

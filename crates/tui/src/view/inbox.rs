@@ -59,8 +59,22 @@ pub(super) fn one(letter: &Letter, area: Rect, canvas: &mut Canvas<'_>) {
     let question = &letter.question;
     let task = question.task.as_ref().map(|task| format!(" · {}", line(task))).unwrap_or_default();
     let area = canvas.title(area, &format!("{}{task}", question.id), &question.kind);
-    for (row, line) in (0..area.height).zip(&lines(letter, area.width, canvas)) {
+    let mut lines = lines(letter, area.width, canvas);
+    shorten(&mut lines, area.height.into(), canvas);
+    for (row, line) in (0..).zip(&lines) {
         canvas.row(area, row, line);
+    }
+}
+
+/// Leaves out what has no room, and says so.
+pub(super) fn shorten(lines: &mut Vec<Vec<Piece>>, most: usize, canvas: &Canvas<'_>) {
+    if lines.len() > most {
+        let left = lines.len() - most.saturating_sub(1);
+        lines.truncate(most.saturating_sub(1));
+        lines.push(vec![(
+            format!("… {left} lines more: `wiggum inbox` has them all"),
+            canvas.theme.warning(),
+        )]);
     }
 }
 

@@ -426,3 +426,15 @@ pub(crate) fn answered(mirror: &mut Mirror) {
 pub(crate) fn opened(mirror: &mut Mirror) {
     mirror.open(PathBuf::from("/home/me/dates"), record("main"));
 }
+
+/// Long texts: a diff with lines wider than any screen, and a question that tells a story.
+pub(crate) fn long(mirror: &mut Mirror) {
+    let (_, started) = story();
+    let (attempt, mut diff) = attempt();
+    diff.text =
+        format!("{}+{} the very end\n", format!("+{}\n", "word ".repeat(60)).repeat(30), "x".repeat(500));
+    mirror.attempt(attempt, Some(diff), started);
+    let mut letter = letter();
+    letter.question.context = "A line of the story.\n".repeat(100);
+    mirror.vitals(health("main", true), vec![letter]);
+}
