@@ -6,7 +6,7 @@ mod common;
 use common::*;
 use wiggum_core::event::{Answer, Envelope, Event, Request};
 use wiggum_core::ids::{QuestionId, TaskId};
-use wiggum_store::{Append, Blob, Store, StoreError};
+use wiggum_store::{Append, Blob, Delivery, Failing, Store, StoreError, Undelivered};
 
 /// Each case gets stores of its own; opening twice must give the same store.
 type Open<'a> = &'a dyn Fn() -> Store;
@@ -28,6 +28,8 @@ const CASES: &[Case] = &[
     ("requests wait until handled", requests_wait_until_handled),
     ("blobs are kept once", blobs_are_kept_once),
     ("projections are disposable", projections_are_disposable),
+    ("places in the journal never go back", places_in_the_journal_never_go_back),
+    ("what was given up is remembered within bounds", what_was_given_up_is_remembered_within_bounds),
     ("two threads lose nothing", two_threads_lose_nothing),
     ("a whole store has no findings", a_whole_store_has_no_findings),
 ];
@@ -249,6 +251,47 @@ fn projections_are_disposable(open: Open<'_>) {
     };
     store.append(&batch).unwrap();
     assert_eq!(store.projection(id).unwrap(), Some((4, "{}".to_owned())));
+}
+
+fn places_in_the_journal_never_go_back(open: Open<'_>) {
+    let mut store = open();
+    let (id, _) = leased(&mut store);
+    assert_eq!(store.known_since("hook", at(5)).unwrap(), at(5));
+    assert_eq!(store.known_since("hook", at(9)).unwrap(), at(5), "known since the first time");
+    assert_eq!(store.delivery(id, "hook").unwrap(), None);
+    let failing = Failing { seq: 8, attempts: 2, next_try: at(20), problem: "HTTP 500".into() };
+    let place = Delivery { cursor: 7, sent: 3, sent_at: Some(at(10)), failing: Some(failing) };
+    store.note_delivery(id, "hook", &place, None).unwrap();
+    store.note_delivery(id, "hook", &Delivery { cursor: 6, ..Delivery::default() }, None).unwrap();
+    let mut again = open();
+    assert_eq!(again.delivery(id, "hook").unwrap().as_ref(), Some(&place));
+    assert_eq!(again.deliveries().unwrap(), [(id, "hook".to_owned(), place)]);
+    let on = Delivery { cursor: 8, sent: 4, sent_at: Some(at(21)), failing: None };
+    again.note_delivery(id, "hook", &on, None).unwrap();
+    assert_eq!(store.delivery(id, "hook").unwrap(), Some(on));
+    assert_eq!(store.delivery(id, "other").unwrap(), None);
+}
+
+fn what_was_given_up_is_remembered_within_bounds(open: Open<'_>) {
+    let mut store = open();
+    let (id, _) = leased(&mut store);
+    for seq in 1..=130 {
+        let second = i64::try_from(seq).unwrap();
+        let given_up = Undelivered {
+            loop_id: id,
+            target: "hook".into(),
+            seq,
+            at: at(second),
+            attempts: 9,
+            problem: "HTTP 410".into(),
+        };
+        let place = Delivery { cursor: seq, ..Delivery::default() };
+        store.note_delivery(id, "hook", &place, Some(&given_up)).unwrap();
+    }
+    let found = open().undelivered().unwrap();
+    assert_eq!((found.len(), found[0].seq, found[99].seq), (100, 31, 130));
+    assert_eq!(store.clear_undelivered("hook").unwrap(), 100);
+    assert_eq!(open().undelivered().unwrap(), []);
 }
 
 fn two_threads_lose_nothing(open: Open<'_>) {
