@@ -152,12 +152,17 @@ impl Loops {
 
 /// The command that answers a question.
 pub fn how_to_answer(question: &QuestionStatus) -> String {
-    let options = match question.options.len() {
+    answer_with(&question.id, question.options.len())
+}
+
+/// The same, by what the question is called and how many options it has.
+pub fn answer_with(id: &str, options: usize) -> String {
+    let options = match options {
         0 => String::new(),
         1 => "1|".to_owned(),
         count => format!("1-{count}|"),
     };
-    format!("wiggum answer {} {options}\"your own words\"|skip|retry|abort", question.id)
+    format!("wiggum answer {id} {options}\"your own words\"|skip|retry|abort")
 }
 
 fn understand(text: &str, id: QuestionId, options: usize) -> Result<Answer, DeskError> {
