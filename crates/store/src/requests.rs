@@ -3,7 +3,7 @@
 use std::fmt;
 
 use jiff::Timestamp;
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, Row, Transaction, TransactionBehavior};
 use wiggum_core::event::Request;
 use wiggum_core::ids::{LoopId, Seq};
 
@@ -45,6 +45,34 @@ impl Store {
             return Err(StoreError::UnknownLoop { loop_id, path: self.path.clone() });
         }
         insert(&self.connection, loop_id, request, by, at).explain(doing, &self.path)
+    }
+
+    /// As [`Store::post`], unless one of those that wait already takes its place: then it is that one.
+    pub fn post_first(
+        &mut self,
+        loop_id: LoopId,
+        request: &Request,
+        by: &str,
+        at: Timestamp,
+        takes_its_place: &dyn Fn(&Request) -> bool,
+    ) -> Result<Result<RequestId, Pending>, StoreError> {
+        let doing = "leave the request";
+        let path = &self.path;
+        // Immediate, so that nobody can leave one between our look and our own.
+        let transaction =
+            Transaction::new(&mut self.connection, TransactionBehavior::Immediate).explain(doing, path)?;
+        if lease(&transaction, loop_id).explain(doing, path)?.is_none() {
+            return Err(StoreError::UnknownLoop { loop_id, path: path.clone() });
+        }
+        for row in unhandled(&transaction, loop_id).explain(doing, path)? {
+            let pending = row.decode(loop_id)?;
+            if takes_its_place(&pending.request) {
+                return Ok(Err(pending));
+            }
+        }
+        let id = insert(&transaction, loop_id, request, by, at).explain(doing, path)?;
+        transaction.commit().explain(doing, path)?;
+        Ok(Ok(id))
     }
 
     /// The requests still to be dealt with, oldest first.

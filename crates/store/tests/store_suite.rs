@@ -26,6 +26,7 @@ const CASES: &[Case] = &[
     ("a late release takes nothing away", a_late_release_takes_nothing_away),
     ("unknown loops are refused", unknown_loops_are_refused),
     ("requests wait until handled", requests_wait_until_handled),
+    ("the first of several requests is left", the_first_of_several_requests_is_left),
     ("blobs are kept once", blobs_are_kept_once),
     ("projections are disposable", projections_are_disposable),
     ("places in the journal never go back", places_in_the_journal_never_go_back),
@@ -251,6 +252,32 @@ fn projections_are_disposable(open: Open<'_>) {
     };
     store.append(&batch).unwrap();
     assert_eq!(store.projection(id).unwrap(), Some((4, "{}".to_owned())));
+}
+
+fn the_first_of_several_requests_is_left(open: Open<'_>) {
+    let (id, _) = leased(&mut open());
+    let answer = |question: u32, answer: Answer| Request::Answer { question: QuestionId(question), answer };
+    let same = |request: &Request| matches!(request, Request::Answer { question, .. } if question.0 == 1);
+    let told: Vec<_> = std::thread::scope(|scope| {
+        let each = |number: u32| {
+            let mut store = open();
+            scope.spawn(move || {
+                let (request, by) = (answer(1, Answer::Option { number }), number.to_string());
+                (number, store.post_first(id, &request, &by, at(1), &same).unwrap())
+            })
+        };
+        let all: Vec<_> = (1..=4).map(each).collect();
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    let winners: Vec<u32> = told.iter().filter(|(_, told)| told.is_ok()).map(|(number, _)| *number).collect();
+    assert_eq!(winners.len(), 1, "{told:?}");
+    for (_, told) in told.iter().filter(|(_, told)| told.is_err()) {
+        assert_eq!(told.as_ref().unwrap_err().by, winners[0].to_string());
+    }
+    let mut store = open();
+    let other = answer(2, Answer::Skip);
+    assert!(store.post_first(id, &other, "x", at(2), &|request| *request == other).unwrap().is_ok());
+    assert_eq!(store.pending(id).unwrap().len(), 2);
 }
 
 fn places_in_the_journal_never_go_back(open: Open<'_>) {

@@ -257,7 +257,7 @@ fn nonsense(key: &str, value: &Value) -> Option<Complaint> {
             let wrong = words.iter().find(|word| Kind::parse(word).is_none())?;
             let known = Kind::ALL.map(Kind::name);
             let complaint = Complaint::new(format!("`notify.on`: nothing is called {wrong:?}"));
-            Some(match nearest(wrong, known.into_iter()) {
+            Some(match nearest(wrong, known) {
                 Some(meant) => complaint.hint(format!("did you mean {meant:?}?")),
                 None => complaint.hint(format!("there are {}", known.join(", "))),
             })

@@ -7,17 +7,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wiggum_core::event::{Event, Request};
-use wiggum_core::ids::{Seq, TaskId};
+use wiggum_core::ids::{QuestionId, Seq, TaskId};
 use wiggum_core::state::Loop;
 use wiggum_core::tasks::TaskState;
-use wiggum_store::{LoopRecord, RequestId};
+use wiggum_store::{LoopRecord, Pending, RequestId};
 
 use crate::clock::Clock;
 use crate::desk::watch::{Happened, Watch};
 use crate::desk::{DeskError, Loops};
 use crate::host::{Host, Machine};
 use crate::wake;
-use crate::words::describe;
+use crate::words::{answer_words, describe};
 
 /// How long we wait for the engine's word. It takes requests up within a tenth of a second, unless
 /// it is just committing.
@@ -90,7 +90,7 @@ impl Loops {
         // Watching starts first, so that nothing the engine does is missed.
         let watch = Watch::new(&self.dir, record.id);
         let before = self.store.last_seq(record.id)?;
-        let id = self.store.post(record.id, request, by, Machine::new().wall())?;
+        let id = self.leave(record, request, by)?;
         let posted = Posted { id, request, by, before };
         if lease.alive().is_none() {
             let message = "kept: no engine runs now, the next `wiggum run` takes it up".to_owned();
@@ -108,6 +108,16 @@ impl Loops {
             }
         };
         Ok(Reply { state, message })
+    }
+
+    /// Of several answers to a question the first is left, and the others are told of it.
+    fn leave(&mut self, record: &LoopRecord, request: &Request, by: &str) -> Result<RequestId, DeskError> {
+        let now = Machine::new().wall();
+        let Request::Answer { question: id, .. } = *request else {
+            return Ok(self.store.post(record.id, request, by, now)?);
+        };
+        let same = |other: &Request| matches!(other, Request::Answer { question, .. } if *question == id);
+        self.store.post_first(record.id, request, by, now, &same)?.map_err(|first| waits(id, &first))
     }
 
     /// As [`Loops::deliver`], for requests that mean the engine that runs now.
@@ -180,6 +190,15 @@ impl Loops {
     }
 }
 
+/// What somebody is told whose answer comes after another that nobody has taken up yet.
+pub(crate) fn waits(id: QuestionId, first: &Pending) -> DeskError {
+    let answer = match &first.request {
+        Request::Answer { answer, .. } => answer_words(answer),
+        _ => String::new(),
+    };
+    DeskError::AnswerWaits { id, by: first.by.clone(), at: first.at, answer }
+}
+
 /// The task a loop knows by this id, or which there are.
 pub fn require_task(state: &Loop, id: &str) -> Result<TaskId, DeskError> {
     let id = TaskId::from(id);
@@ -222,9 +241,18 @@ fn as_answer(event: &Event, posted: &Posted<'_>) -> Option<Outcome> {
         Request::Nudge { text } => matches!(event, Event::Nudged { text: of, .. } if of == text),
         Request::Retry { task } => matches!(event, Event::TaskReopened { task: of, .. } if of == task),
         Request::SetStatus { task, .. } => matches!(event, Event::StatusSet { task: of, .. } if of == task),
-        Request::Answer { question, .. } => {
-            matches!(event, Event::QuestionAnswered { id, .. } if id == question)
-        }
+        Request::Answer { question, answer } => match event {
+            Event::QuestionAnswered { id, answer: given, by } if id == question => {
+                let ours = (given, by.as_str()) == (answer, asker);
+                // Somebody else was quicker: what happened is theirs.
+                return Some(if ours { Outcome::Happened(Some(describe(event))) } else { lost(event) });
+            }
+            _ => false,
+        },
     };
     done.then(|| Outcome::Happened(Some(describe(event))))
+}
+
+fn lost(event: &Event) -> Outcome {
+    Outcome::Refused(describe(event))
 }

@@ -89,11 +89,14 @@ impl Keeper {
     }
 
     fn post(&mut self, id: LoopId, request: &Request) -> Result<(), VaultError> {
-        let pending = self.store.pending(id)?;
-        if pending.iter().any(|pending| pending.request == *request) {
+        // Of several answers to a question the first counts, wherever it was given.
+        let same = |other: &Request| match (other, request) {
+            (Request::Answer { question: one, .. }, Request::Answer { question: other, .. }) => one == other,
+            (other, request) => other == request,
+        };
+        if self.store.post_first(id, request, BY, Timestamp::now(), &same)?.is_err() {
             return Ok(());
         }
-        self.store.post(id, request, BY, Timestamp::now())?;
         let dir = StateDir::of(self.vault.root());
         wake::wake(&dir, id).map_err(|source| VaultError::Write { path: StateDir::NAME.to_owned(), source })
     }
