@@ -92,6 +92,12 @@ impl Pipe {
         result["content"][0]["text"].as_str().unwrap().to_owned()
     }
 
+    /// Whether a tool did what it was asked to, and what it said.
+    pub(crate) fn tried(&mut self, name: &str, arguments: Value) -> (bool, String) {
+        let result = self.asks("tools/call", json!({"name": name, "arguments": arguments}));
+        (result["isError"] == false, result["content"][0]["text"].as_str().unwrap_or_default().to_owned())
+    }
+
     #[track_caller]
     pub(crate) fn resource(&mut self, uri: &str) -> String {
         let result = self.asks("resources/read", json!({"uri": uri}));
