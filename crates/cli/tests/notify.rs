@@ -347,30 +347,7 @@ fn the_first_answer_wins_and_all_others_are_told_whose_it_was() {
     sandbox.wait_ready();
     let page = Page::open(&sandbox, &[]);
     let mut clients: Vec<Pipe> = (0..2).map(|_| Pipe::start(&sandbox, &[])).collect();
-    let told: Vec<(bool, String)> = std::thread::scope(|scope| {
-        let mcp: Vec<_> = clients
-            .iter_mut()
-            .map(|client| scope.spawn(|| client.tried("answer", json!({"question": "q1", "answer": "1"}))))
-            .collect();
-        let web: Vec<_> = (0..2)
-            .map(|_| {
-                scope.spawn(|| {
-                    let answer =
-                        page.post("/api/v1/loops/main/questions/q1/answer", &json!({ "answer": "2" }));
-                    (answer.status == 200, answer.text)
-                })
-            })
-            .collect();
-        let cli: Vec<_> = (0..2)
-            .map(|_| {
-                scope.spawn(|| {
-                    let run = sandbox.launch(&sandbox.root, &["answer", "q1", "green"]).outcome_only();
-                    (run.code() == Some(0), run.stdout + &run.stderr)
-                })
-            })
-            .collect();
-        mcp.into_iter().chain(web).chain(cli).map(|thread| thread.join().unwrap()).collect()
-    });
+    let told = all_answer(&sandbox, &page, &mut clients);
     sandbox.go();
     started.outcome_only().exits(0);
     let answers: Vec<String> = sandbox
@@ -394,6 +371,52 @@ fn the_first_answer_wins_and_all_others_are_told_whose_it_was() {
     let kinds: Vec<String> =
         recorder.to("/hook").iter().map(|said| said["type"].as_str().unwrap().to_owned()).collect();
     assert_eq!(kinds, ["wiggum.escalation", "wiggum.answer", "wiggum.completion"]);
+}
+
+#[test]
+fn without_an_engine_one_answer_is_kept() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.run(ASKS, &[]).exits(6);
+    let page = Page::open(&sandbox, &[]);
+    let mut clients: Vec<Pipe> = (0..2).map(|_| Pipe::start(&sandbox, &[])).collect();
+    let told = all_answer(&sandbox, &page, &mut clients);
+    let kept = sandbox.store().pending(sandbox.loop_id()).unwrap();
+    let [first] = &kept[..] else { panic!("{kept:?}") };
+    assert_eq!(told.iter().filter(|(won, _)| *won).count(), 1, "{told:#?}");
+    for (_, said) in told.iter().filter(|(won, _)| !won) {
+        assert!(
+            said.contains("is answered already") && said.contains(&format!("by {} at 20", first.by)),
+            "{said}"
+        );
+    }
+}
+
+/// Everybody answers the same question, each in another way; who was told that it was done, and what was said.
+fn all_answer(sandbox: &Sandbox, page: &Page, clients: &mut [Pipe]) -> Vec<(bool, String)> {
+    std::thread::scope(|scope| {
+        let mcp: Vec<_> = clients
+            .iter_mut()
+            .map(|client| scope.spawn(|| client.tried("answer", json!({"question": "q1", "answer": "1"}))))
+            .collect();
+        let web: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    let answer =
+                        page.post("/api/v1/loops/main/questions/q1/answer", &json!({ "answer": "2" }));
+                    (answer.status == 200, answer.text)
+                })
+            })
+            .collect();
+        let cli: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    let run = sandbox.launch(&sandbox.root, &["answer", "q1", "green"]).outcome_only();
+                    (run.code() == Some(0), run.stdout + &run.stderr)
+                })
+            })
+            .collect();
+        mcp.into_iter().chain(web).chain(cli).map(|thread| thread.join().unwrap()).collect()
+    })
 }
 
 #[test]

@@ -256,3 +256,25 @@ fn as_answer(event: &Event, posted: &Posted<'_>) -> Option<Outcome> {
 fn lost(event: &Event) -> Outcome {
     Outcome::Refused(describe(event))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wiggum_core::event::Answer;
+
+    #[test]
+    fn an_answer_that_somebody_else_gave_is_not_ours() {
+        let option = |number| Answer::Option { number };
+        let request = Request::Answer { question: QuestionId(1), answer: option(1) };
+        let posted = Posted { id: RequestId(1), request: &request, by: "ann", before: 0 };
+        let happened = |id, answer, by: &str| {
+            let event = Event::QuestionAnswered { id: QuestionId(id), answer, by: by.to_owned() };
+            as_answer(&event, &posted)
+        };
+        assert!(matches!(happened(1, option(1), "ann"), Some(Outcome::Happened(Some(_)))));
+        let others = happened(1, option(1), "bob");
+        assert!(matches!(others, Some(Outcome::Refused(why)) if why == "q1 answered by bob: option 1"));
+        assert!(matches!(happened(1, option(2), "ann"), Some(Outcome::Refused(_))));
+        assert!(happened(2, option(1), "ann").is_none());
+    }
+}
