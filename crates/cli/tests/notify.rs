@@ -28,7 +28,7 @@ const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 /// A receiver of its own process, which can be killed and come back.
 struct Receiver {
-    child: Child,
+    _child: Ended,
     port: u16,
     log: PathBuf,
 }
@@ -44,7 +44,7 @@ impl Receiver {
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        Self { child, port: line.trim().parse().unwrap(), log }
+        Self { _child: Ended(child), port: line.trim().parse().unwrap(), log }
     }
 
     fn lines(&self) -> Vec<Value> {
@@ -58,13 +58,6 @@ impl Receiver {
             assert!(Instant::now() < until, "{:#?}", self.lines());
             std::thread::yield_now();
         }
-    }
-}
-
-impl Drop for Receiver {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
     }
 }
 
@@ -303,6 +296,56 @@ fn chats_and_desktops_are_told_in_their_own_shape_and_no_secret_is_kept() {
     }
     for secret in ["slacksecret", "discordsecret", "telegramsecret", "redirectsecret", "gonesecret"] {
         assert!(!kept.contains(secret), "{secret} is kept somewhere");
+    }
+}
+
+#[test]
+fn slack_takes_what_it_is_told() {
+    let Some((program, node)) = wiggum_testkit::mcp::emulate_or_skip("messages to an emulated Slack") else {
+        return;
+    };
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    // It cannot choose a port by itself.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let path = format!("{}:{}", node.display(), std::env::var("PATH").unwrap());
+    let mut command = sandbox.command(program.to_str().unwrap());
+    command.env_remove("SANDBOX").env("PATH", path).current_dir("/");
+    command.args(["start", "--service", "slack", "--port", &port.to_string()]).stdout(Stdio::piped());
+    let mut slack = Ended(command.spawn().unwrap());
+    let mut lines = BufReader::new(slack.0.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("Ready")), "it should have started");
+
+    let url = format!("http://127.0.0.1:{port}/services/T000000001/B000000001/X000000001");
+    sandbox.write(
+        "wiggum.toml",
+        &format!("[[notify]]\nkind = \"slack\"\nurl = \"{url}\"\non = \"escalation\"\n"),
+    );
+    sandbox.run(ASKS, &[]).exits(6);
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let body = r#"{"channel":"C000000001"}"#;
+    write!(
+        stream,
+        "POST /api/conversations.history HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer test_token_admin\r\n\
+         Content-Type: application/json\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    let mut history = String::new();
+    stream.read_to_string(&mut history).unwrap();
+    assert!(
+        history.contains("main: q1 waits for you about A") && history.contains("plain_text"),
+        "{history}"
+    );
+    assert!(history.contains("&lt;!channel&gt;"), "nobody is called by what an agent says: {history}");
+}
+
+/// Ends with the test.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
     }
 }
 

@@ -217,6 +217,25 @@ mod tests {
     }
 
     #[test]
+    fn what_a_webhook_gets_is_as_the_schema_says() {
+        let asked = crate::message::Asked {
+            id: "q1".to_owned(),
+            summary: "why?".to_owned(),
+            context: String::new(),
+            question: String::new(),
+            options: vec!["a".to_owned()],
+        };
+        let message = Message { question: Some(asked), ..hostile() };
+        let delivery = Delivery::new(wiggum_core::ids::LoopId(uuid::Uuid::nil()), "hook", message);
+        let post = webhook(&to("https://h.example/x"), None, &delivery, 1);
+        let body = body(&post);
+        let schema = jsonschema::validator_for(&crate::schema()).unwrap();
+        assert!(schema.is_valid(&body), "{body:#}");
+        assert_eq!(post.headers[0], ("webhook-id", "00000000-0000-0000-0000-000000000000_0_hook".to_owned()));
+        assert_eq!(body["type"], "wiggum.notice");
+    }
+
+    #[test]
     fn ntfy_gets_topic_priority_tags_and_a_click() {
         let post = ntfy(&to("https://ntfy.example/a/topic"), Some(&Secret::new("tk_1")), &hostile());
         assert_eq!(post.url, "https://ntfy.example/a/");
