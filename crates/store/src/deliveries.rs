@@ -5,7 +5,7 @@
 //! elsewhere; here a place never goes back.
 
 use jiff::Timestamp;
-use rusqlite::{OptionalExtension, Row, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior};
 use wiggum_core::ids::{LoopId, Seq};
 
 use crate::error::{Explain, StoreError};
@@ -52,12 +52,14 @@ impl Store {
     /// Since when a target is known here: from now on, if it was not known before.
     pub fn known_since(&mut self, target: &str, now: Timestamp) -> Result<Timestamp, StoreError> {
         let doing = "note who is to be told";
+        // Looked for first: to write, even nothing, would be in the engine's way.
+        if let Some(since) = known(&self.connection, target).explain(doing, &self.path)? {
+            return Ok(since);
+        }
         self.connection
             .execute("INSERT OR IGNORE INTO targets (name, since) VALUES (?1, ?2)", (target, now.to_string()))
             .explain(doing, &self.path)?;
-        self.connection
-            .query_row("SELECT since FROM targets WHERE name = ?1", [target], |row| column::timestamp(row, 0))
-            .explain(doing, &self.path)
+        Ok(known(&self.connection, target).explain(doing, &self.path)?.unwrap_or(now))
     }
 
     pub fn delivery(&self, loop_id: LoopId, target: &str) -> Result<Option<Delivery>, StoreError> {
@@ -126,6 +128,13 @@ impl Store {
     }
 }
 
+fn known(connection: &Connection, target: &str) -> rusqlite::Result<Option<Timestamp>> {
+    connection
+        .prepare_cached("SELECT since FROM targets WHERE name = ?1")?
+        .query_row([target], |row| column::timestamp(row, 0))
+        .optional()
+}
+
 const COLUMNS: &str = "cursor, sent, sent_at, failing_seq, attempts, next_try, problem";
 
 fn delivery(row: &Row<'_>, first: usize) -> rusqlite::Result<Delivery> {
@@ -151,7 +160,7 @@ fn delivery(row: &Row<'_>, first: usize) -> rusqlite::Result<Delivery> {
 }
 
 fn write(
-    connection: &rusqlite::Connection,
+    connection: &Connection,
     loop_id: LoopId,
     target: &str,
     delivery: &Delivery,
@@ -180,7 +189,7 @@ fn write(
     Ok(())
 }
 
-fn forget_for(connection: &rusqlite::Connection, given_up: &Undelivered) -> rusqlite::Result<()> {
+fn forget_for(connection: &Connection, given_up: &Undelivered) -> rusqlite::Result<()> {
     let Undelivered { loop_id, target, seq, at, attempts, problem } = given_up;
     connection.execute(
         "INSERT OR REPLACE INTO undelivered (loop, target, seq, at, attempts, problem)
