@@ -13,9 +13,12 @@ use crate::plan::header::{PlanValue, written};
 use crate::problem::Problems;
 use crate::{Backlog, Dialect, Place, markdown};
 
+mod change;
 mod json;
 mod lines;
 mod plan;
+
+pub use change::TaskChange;
 
 /// A task to be added to a backlog. What is left empty is not written.
 #[derive(Clone, Debug, Default)]
@@ -63,6 +66,10 @@ pub enum EditError {
     UnknownDependency { id: String, unknown: Vec<String>, file: String },
     #[error("`{id}` would depend on itself")]
     DependsOnItself { id: String },
+    #[error("`{id}` would depend on itself, through {}", quoted(.through))]
+    Cycle { id: String, through: Vec<String> },
+    #[error("the title of `{id}` would be empty")]
+    EmptyTitle { id: String },
     #[error("{file} already has {max} tasks, the most that is allowed")]
     Full { max: u32, file: String },
     #[error("{} depend on `{id}`", quoted(.by))]
@@ -73,6 +80,8 @@ pub enum EditError {
     NotSiblings { id: String, target: String },
     #[error("{dialect} cannot say the {what} of `{id}`")]
     NotExpressible { id: String, what: &'static str, dialect: &'static str },
+    #[error("the {what} of `{id}` cannot be changed where it stands; edit {file} by hand")]
+    NotInPlace { id: String, what: String, file: String },
     #[error("ids made from text would change: {}; give those tasks ids of their own first", quoted(.ids))]
     WouldRename { ids: Vec<String> },
     #[error("the backlog would no longer be valid")]
@@ -87,6 +96,16 @@ fn quoted(ids: &[String]) -> String {
 struct Change {
     range: Range<usize>,
     with: String,
+}
+
+/// The text with bytes replaced. Of two changes at one place, the later one comes first in the text.
+fn replaced(text: &str, mut changes: Vec<Change>) -> String {
+    changes.sort_by_key(|change| std::cmp::Reverse(change.range.start));
+    let mut text = text.to_owned();
+    for Change { range, with } in changes {
+        text.replace_range(range, &with);
+    }
+    text
 }
 
 impl Backlog {
@@ -318,7 +337,7 @@ impl Backlog {
 
     /// Refuses what the dialect has no field for, rather than dropping it.
     fn check_expressible(&self, task: &NewTask) -> Result<(), EditError> {
-        use Dialect::{Markdown, RalphTui, Snarktank, Tasks};
+        use Dialect::{Markdown, RalphTui, Tasks};
         let dialect = self.dialect;
         let is_tasks = dialect == Tasks;
         let fields = [
@@ -327,7 +346,7 @@ impl Backlog {
             ("complexity", task.complexity.is_some(), is_tasks),
             ("parent", task.parent.is_some(), matches!(dialect, Tasks | Markdown)),
             ("labels", !task.labels.is_empty(), matches!(dialect, Tasks | RalphTui)),
-            ("priority", task.priority.is_some(), matches!(dialect, Tasks | RalphTui | Snarktank)),
+            ("priority", task.priority.is_some(), dialect.has_priority()),
         ];
         match fields.iter().find(|(_, is_given, is_known)| *is_given && !is_known) {
             Some((what, ..)) => Err(self.not_expressible(task, what)),

@@ -303,6 +303,6 @@ pub(crate) fn title_or(title: Option<String>, description: &str, id: &TaskId) ->
     title.filter(|title| !title.trim().is_empty()).or_else(first_line).unwrap_or_else(|| id.to_string())
 }
 
-fn id_of(value: Value<'_>) -> Option<Cow<'_, str>> {
+pub(crate) fn id_of(value: Value<'_>) -> Option<Cow<'_, str>> {
     value.as_str().or_else(|| value.as_integer().map(|_| Cow::Borrowed(value.raw())))
 }

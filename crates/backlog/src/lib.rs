@@ -38,7 +38,7 @@ mod problem;
 mod slug;
 mod tasks;
 
-pub use edit::{EditError, NewTask, Position};
+pub use edit::{EditError, NewTask, Position, TaskChange};
 pub use plan::header::{PlanHeader, PlanValue};
 pub use problem::{Problem, Problems};
 
@@ -105,6 +105,11 @@ impl Dialect {
                 Self::Prd | Self::Snarktank | Self::RalphTui | Self::Ralphy => false,
             },
         }
+    }
+
+    /// Is a priority part of this dialect? Elsewhere a field of that name is its owner's.
+    fn has_priority(self) -> bool {
+        self.is_ordered_by_priority() || self == Self::Tasks
     }
 
     /// Stories of these dialects are taken by `priority`, ties by their place in the file.

@@ -15,18 +15,35 @@ use crate::{Dialect, Parsed, Place, unique};
 
 pub(crate) mod region;
 pub(crate) mod text;
+pub(crate) mod words;
 
 use region::{Inside, Region};
 use text::{Detail, Head};
+use words::Words;
 
 pub(crate) fn parse(text: &str) -> Parsed {
+    finish(drafts(text))
+}
+
+/// Where the words of the box at this position stand.
+pub(crate) fn words(text: &str, position: usize) -> Option<Words> {
+    let draft = drafts(text).into_iter().nth(position)?;
+    Some(Words {
+        head: Words::behind(text, draft.mark.end + 1),
+        under: draft.content_indent,
+        description: draft.description_at.into_iter().zip(draft.description).collect(),
+        depends_on: draft.depends_at,
+    })
+}
+
+fn drafts(text: &str) -> Vec<Draft> {
     let mut reader = Reader::default();
     let mut lines = Lines::new(text).peekable();
     while let Some(line) = lines.next() {
         let underline = lines.peek().and_then(|next| setext_level(next.text));
         reader.line(line, underline);
     }
-    finish(reader.drafts)
+    reader.drafts
 }
 
 /// What is written between the brackets for a status.
@@ -61,6 +78,12 @@ pub(crate) struct Line<'t> {
 impl Line<'_> {
     pub(crate) fn end(self) -> usize {
         self.start + self.text.len()
+    }
+
+    /// Where the words stand that this line ends with, but for white space.
+    pub(crate) fn ending(self, words: &str) -> Range<usize> {
+        let end = self.start + self.text.trim_end().len();
+        end - words.len()..end
     }
 }
 
@@ -109,8 +132,12 @@ struct Draft {
     status: FileStatus,
     head: Head,
     description: Vec<String>,
+    /// The lines those stand on.
+    description_at: Vec<Range<usize>>,
     criteria: Vec<Criterion>,
     depends_on: Vec<String>,
+    /// Where lines under the box name dependencies, without their label.
+    depends_at: Vec<Range<usize>>,
     /// Indentation of a `Criteria:` whose list follows.
     criteria_list: Option<usize>,
     /// Column at which its text starts; what is nested is indented to there.
@@ -220,7 +247,9 @@ impl Reader {
             depends_on: head.depends_on.clone(),
             head,
             description: Vec::new(),
+            description_at: Vec::new(),
             criteria: Vec::new(),
+            depends_at: Vec::new(),
             criteria_list: None,
             content_indent: item.indent + marker_length(line.text.trim_start()).unwrap_or(1) + 1,
         });
@@ -246,7 +275,10 @@ impl Reader {
             Detail::Criteria("") => draft.criteria_list = Some(indent),
             Detail::Criteria(said) => draft.criteria.push(text::criterion(said)),
             Detail::Check(criterion) => draft.criteria.push(criterion),
-            Detail::DependsOn(said) => draft.depends_on.extend(text::ids(said)),
+            Detail::DependsOn(said) => {
+                draft.depends_on.extend(text::ids(said));
+                draft.depends_at.push(line.ending(said));
+            }
             Detail::Other if in_criteria => draft.criteria.push(text::criterion(content)),
             Detail::Other => {
                 draft.criteria_list = None;
@@ -259,6 +291,7 @@ impl Reader {
         let Some(position) = self.open_draft() else { return };
         let draft = &mut self.drafts[position];
         draft.description.push(dedent(line.text, draft.content_indent).trim_end().to_owned());
+        draft.description_at.push(line.start..line.end());
         self.extend_open(line.end());
     }
 

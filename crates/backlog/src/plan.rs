@@ -10,6 +10,7 @@ use wiggum_core::task::FileStatus;
 
 use crate::markdown::region::{Inside, Region};
 use crate::markdown::text::{label, take_note, without_comments};
+use crate::markdown::words::Words;
 use crate::markdown::{
     Line, Lines, ListItem, atx_level, checkbox, columns, dedent, fence, list_item, status_of,
 };
@@ -59,6 +60,19 @@ pub(crate) fn parse(file_name: &str, text: &str, findings: &mut Findings) -> Opt
     Some(parsed)
 }
 
+/// Where the words of the step at this position stand.
+pub(crate) fn words(text: &str, position: usize) -> Option<Words> {
+    let front = header::read(text, &mut Findings::default());
+    let draft = Reader::read(text, front.body_at).into_iter().nth(position)?;
+    let depends_on = draft.details.iter().filter(|detail| detail.key == Key::Dependencies);
+    Some(Words {
+        head: Words::behind(text, draft.note_at),
+        under: draft.content_indent,
+        depends_on: depends_on.map(|detail| detail.span.clone()).collect(),
+        description: draft.description_at.into_iter().zip(draft.description).collect(),
+    })
+}
+
 fn stem(file_name: &str) -> &str {
     let name = file_name.rsplit(['/', '\\']).next().unwrap_or(file_name);
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
@@ -90,6 +104,8 @@ struct Draft {
     content_indent: usize,
     details: Vec<Detail>,
     description: Vec<String>,
+    /// The lines those stand on.
+    description_at: Vec<Range<usize>>,
 }
 
 impl Draft {
@@ -177,6 +193,7 @@ impl Reader {
         };
         if indent > detail.indent || (detail.takes_lazy_lines() && is_lazy()) {
             detail.lines.push(line.text.to_owned());
+            detail.span.end = line.start + line.text.trim_end().len();
             draft.span.end = line.end();
             self.after_blank = false;
             return true;
@@ -220,6 +237,7 @@ impl Reader {
             draft.details.push(Detail {
                 key,
                 at,
+                span: line.ending(value),
                 indent: item.indent,
                 value: value.to_owned(),
                 lines: Vec::new(),
@@ -258,6 +276,7 @@ impl Reader {
         }
         if let Some(draft) = self.drafts.last_mut() {
             draft.description.push(dedent(line.text, draft.content_indent).trim_end().to_owned());
+            draft.description_at.push(line.start..line.end());
             draft.span.end = line.end();
         }
     }
@@ -312,6 +331,7 @@ fn draft(line: Line<'_>, item: &ListItem<'_>) -> Option<Draft> {
         content_indent: item.indent + (item.content_at - (line.text.len() - line.text.trim_start().len())),
         details: Vec::new(),
         description: Vec::new(),
+        description_at: Vec::new(),
     })
 }
 

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use proptest::prelude::*;
-use wiggum_backlog::{Backlog, Dialect, NewTask, Position};
+use wiggum_backlog::{Backlog, Dialect, NewTask, Position, TaskChange};
 use wiggum_core::task::{FileStatus, Task};
 
 #[derive(Clone, Debug)]
@@ -315,6 +315,63 @@ proptest! {
             prop_assert_eq!(new, "", "a deletion adds nothing");
         } else {
             prop_assert!(before.tasks().iter().any(|task| task.depends_on.iter().any(|on| on.as_str() == id)));
+        }
+    }
+
+    #[test]
+    fn a_change_of_a_task_leaves_the_others_alone(
+        dialect in dialects(),
+        style in styles(),
+        items in items(),
+        pick in any::<prop::sample::Index>(),
+        title in prop::option::of("[ -~é]{0,12}"),
+        description in prop::option::of("[ -~é\n]{0,20}"),
+        priority in prop::option::of(-2..3i64),
+        depends_on in prop::option::of(prop::collection::vec(0..6usize, 0..4)),
+    ) {
+        let text = write(dialect, &style, &items);
+        let before = Backlog::parse(file_name(dialect), text.as_str()).unwrap();
+        let id = format!("T{}", pick.index(items.len()));
+        let depends_on = depends_on.map(|on| on.iter().map(|n| format!("T{n}")).collect());
+        let change = TaskChange { title, description, priority, depends_on };
+        let mut edited = before.clone();
+        if edited.change(&id, &change).is_err() {
+            prop_assert_eq!(edited.text(), text.as_str());
+            return Ok(());
+        }
+        let after = Backlog::parse(file_name(dialect), edited.text()).unwrap();
+        prop_assert_eq!(edited.tasks(), after.tasks());
+        for task in before.tasks().iter().filter(|task| task.id.as_str() != id) {
+            prop_assert_eq!(after.task(task.id.as_str()), Some(task));
+        }
+        let (old, new) = (before.task(&id).unwrap(), after.task(&id).unwrap());
+        let title = change.title.as_ref().map_or(old.title.clone(), |title| {
+            title.split_whitespace().collect::<Vec<_>>().join(" ")
+        });
+        prop_assert_eq!(&new.title, &title);
+        if dialect != Dialect::Markdown {
+            prop_assert_eq!(&new.description, change.description.as_ref().unwrap_or(&old.description));
+        }
+        prop_assert_eq!(new.priority, change.priority.unwrap_or(old.priority));
+        prop_assert_eq!((new.status, &new.criteria, new.role.as_str()), (old.status, &old.criteria, old.role.as_str()));
+
+        // What differs stands within the lines, or the object, of that task.
+        let (gone, _) = difference(&text, edited.text());
+        prop_assert!(!gone.contains(&format!("T{}", pick.index(items.len()) + 1)), "{gone:?} is gone");
+        prop_assert_eq!(edited.text().contains("\r\n"), text.contains("\r\n"));
+        prop_assert_eq!(edited.text().ends_with(style.line_end), text.ends_with(style.line_end));
+
+        // And back again.
+        let back = TaskChange {
+            title: Some(old.title.clone()),
+            description: Some(old.description.clone()),
+            priority: change.priority.map(|_| old.priority),
+            depends_on: Some(old.depends_on.iter().map(ToString::to_string).collect()),
+        };
+        edited.change(&id, &back).unwrap();
+        let back = Backlog::parse(file_name(dialect), edited.text()).unwrap();
+        for task in before.tasks() {
+            prop_assert_eq!(back.task(task.id.as_str()), Some(task));
         }
     }
 }

@@ -546,6 +546,9 @@ pub(crate) enum TaskCommand {
         #[command(flatten)]
         file: TaskFile,
     },
+    /// Change what a task says: title, description, priority, dependencies
+    #[command(after_help = EDIT_HELP, group = clap::ArgGroup::new("field").required(true).multiple(true))]
+    Edit(TaskEdit),
     /// Remove a task that no other depends on
     Delete {
         id: String,
@@ -583,6 +586,36 @@ pub(crate) struct TaskAdd {
     pub(crate) depends_on: Vec<String>,
     #[arg(long)]
     pub(crate) priority: Option<i64>,
+    #[command(flatten)]
+    pub(crate) file: TaskFile,
+}
+
+const EDIT_HELP: &str = "\
+Only the values named are written; every other byte of the file stays as it is. A running loop takes the
+change up by itself; a task that is being worked on is left alone.
+
+  wiggum task edit US-003 --title \"Log in by mail\"
+  wiggum task edit US-003 --depends-on US-001 --depends-on US-002
+  wiggum task edit US-003 --no-dependencies --priority 1";
+
+#[derive(Debug, Args)]
+pub(crate) struct TaskEdit {
+    pub(crate) id: String,
+    /// Its name, in one line
+    #[arg(long, value_name = "TEXT", group = "field")]
+    pub(crate) title: Option<String>,
+    /// What the agent is told about it; may be empty
+    #[arg(long, value_name = "TEXT", group = "field")]
+    pub(crate) description: Option<String>,
+    /// Where the format has one (prd.json, tasks.json)
+    #[arg(long, value_name = "NUMBER", group = "field", allow_negative_numbers = true)]
+    pub(crate) priority: Option<i64>,
+    /// A task that has to be done first, instead of those it depended on; may be given several times
+    #[arg(long, value_name = "ID", group = "field")]
+    pub(crate) depends_on: Vec<String>,
+    /// It depends on no task any more
+    #[arg(long, group = "field", conflicts_with = "depends_on")]
+    pub(crate) no_dependencies: bool,
     #[command(flatten)]
     pub(crate) file: TaskFile,
 }

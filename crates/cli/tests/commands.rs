@@ -313,6 +313,20 @@ fn the_backlog_is_edited_and_judged() {
     contains_all(&place.check(&["task", "set-status", "three", "done"], 2), &["no task `three`", "one, two"]);
     contains_all(&place.check(&["task", "set-status", "one", "failed"], 2), &["cannot say"]);
     contains_all(&place.check(&["task", "delete", "one"], 2), &["`two` depend"]);
+    let edit = ["task", "edit", "two", "--title", "Not \"first\"", "--no-dependencies"];
+    assert_eq!(place.check(&edit, 0), "two changed (PRD.json)\n");
+    let edited = TWO_TASKS.replace("The second", "Not \\\"first\\\"").replace("[\"one\"]", "[]");
+    assert_eq!(fs::read_to_string(place.root.join("PRD.json")).unwrap(), edited, "and nothing else");
+    place.check(&["task", "edit", "two", "--title", "The second", "--depends-on", "one"], 0);
+    assert_eq!(fs::read_to_string(place.root.join("PRD.json")).unwrap(), TWO_TASKS, "byte for byte");
+    let edit = |args: &[&str]| place.check(&[&["task", "edit"], args].concat(), 2);
+    contains_all(&edit(&["one", "--depends-on", "two"]), &["`one` would depend on itself, through `two`"]);
+    contains_all(&edit(&["one", "--depends-on", "x"]), &["would depend on `x`, not in PRD.json"]);
+    contains_all(&edit(&["one", "--priority", "-1"]), &["PRD.json cannot say the priority of `one`"]);
+    contains_all(&edit(&["one", "--title", " "]), &["would be empty"]);
+    contains_all(&edit(&["three", "--title", "t"]), &["no task `three`", "one, two"]);
+    contains_all(&edit(&["one"]), &["--title", "--depends-on"]);
+
     place.check(&["task", "move", "two", "--first"], 0);
     assert_eq!(place.ids(), ["two", "one"]);
     place.check(&["task", "delete", "two"], 0);
@@ -356,6 +370,8 @@ fn a_running_loop_is_seen_and_steered() {
     contains_all(&place.check(&["skip", "nobody"], 2), &["no task `nobody`", "one, two"]);
     assert!(place.check(&["retry", "one"], 2).contains("is being worked on"));
     assert!(place.check(&["task", "delete", "one"], 2).contains("is being worked on"));
+    assert!(place.check(&["task", "edit", "one", "--title", "x"], 2).contains("is being worked on"));
+    place.check(&["task", "edit", "two", "--title", "Another second"], 0);
     assert!(place.check(&["stop", "--loop", "nobody"], 2).contains("there are: main over PRD.json"));
     assert_eq!(place.check(&["task", "set-status", "two", "skipped"], 0), "two set to skipped by ralph\n");
     run.wait_for("status_set");
@@ -522,7 +538,7 @@ steps = [{ write = { path = "{task}.txt", content = "right\n" } }, { claim = "" 
 fn agents_may_look_and_add_but_not_judge() {
     let place = Place::new(TWO_TASKS);
     place.run(WORKS, 0);
-    let refused: [&[&str]; 8] = [
+    let refused: [&[&str]; 9] = [
         &["pause"],
         &["resume"],
         &["stop"],
@@ -531,6 +547,7 @@ fn agents_may_look_and_add_but_not_judge() {
         &["answer", "q1", "1"],
         &["task", "set-status", "one", "done"],
         &["task", "delete", "two"],
+        &["task", "edit", "two", "--title", "easier"],
     ];
     let inside = |args: &[&str]| place.wiggum(args).env("WIGGUM_LOOP_ID", "some").output().unwrap();
     for args in refused {

@@ -111,17 +111,23 @@ fn the_first_answer_wins_and_the_second_is_told_whose_it_was() {
 }
 
 #[test]
-fn statuses_and_places_are_changed_as_the_command_line_would() {
+fn tasks_are_changed_as_the_command_line_would() {
     let sandbox = Sandbox::with_tasks(&["A", "B"]);
     let mut client = Pipe::start(&sandbox, &[]);
     client.tool("update_task", json!({"task": "B", "position": "first"}));
-    client.tool("update_task", json!({"task": "A", "status": "skipped"}));
+    let change = json!({"task": "A", "status": "skipped", "title": "Anew", "depends_on": ["B"]});
+    client.tool("update_task", change);
     let tasks = client.tool("list_tasks", json!({}));
     let seen: Vec<_> =
         tasks["tasks"].as_array().unwrap().iter().map(|task| (&task["id"], &task["status"])).collect();
     assert_eq!(seen, [(&json!("B"), &json!("open")), (&json!("A"), &json!("skipped"))]);
+    assert_eq!(
+        (&tasks["tasks"][1]["title"], &tasks["tasks"][1]["depends_on"]),
+        (&json!("Anew"), &json!(["B"]))
+    );
     for (arguments, words) in [
         (json!({"task": "Z", "status": "done"}), "no task `Z`"),
+        (json!({"task": "B", "depends_on": ["A"]}), "`B` would depend on itself, through `A`"),
         (json!({"task": "A"}), "nothing is to be changed"),
         (json!({"task": "A", "status": "splendid"}), "do not fit"),
         (json!({"task": "A", "status": "done", "backlog": "../../etc/passwd"}), "no backlog"),

@@ -8,10 +8,10 @@ mod support;
 use std::io::{BufRead, Write};
 
 use serde_json::{Value, json};
-use serving::Page;
+use serving::{ASKING, Page};
 use support::Sandbox;
 
-/// A asks at first, B fails its check at first, C prints what no page should swallow.
+/// B fails its check at first, C prints what no page should swallow.
 const AGENT: &str = r#"
     case $WIGGUM_TASK_ID-$WIGGUM_ATTEMPT in
         B-1) echo broken > B.txt; claim; exit ;;
@@ -232,6 +232,25 @@ fn events_come_as_they_happen_once_and_in_order() {
 }
 
 #[test]
+fn a_task_is_edited_in_its_file() {
+    let sandbox = ended();
+    let page = Page::open(&sandbox, &[]);
+    let before = sandbox.read("PRD.json");
+    let patch = |body: &Value| page.bearer("PATCH", "/api/v1/loops/main/tasks/B", &body.to_string());
+    let answer = patch(&json!({"title": "<b>Bold</b>", "depends_on": ["A"]}));
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    assert!(answer.text.contains("kept") && answer.text.contains("the next run"), "{}", answer.text);
+    let after = sandbox.read("PRD.json");
+    assert!(after.contains("\"<b>Bold</b>\"") && after.contains("[\"A\"]"), "{after}");
+    let answer = page.bearer("PATCH", "/api/v1/loops/main/tasks/A", r#"{"depends_on": ["B"]}"#);
+    assert_eq!(answer.status, 409);
+    assert!(answer.text.contains("`A` would depend on itself, through `B`"), "{}", answer.text);
+    assert_eq!(patch(&json!({"depends_on": ["../../x"]})).status, 409);
+    assert_eq!(patch(&json!({"title": "B", "depends_on": []})).status, 200);
+    assert_eq!(sandbox.read("PRD.json").replace(", \"depends_on\": []", ""), before.replace("Do B", "B"));
+}
+
+#[test]
 fn a_page_that_reads_nothing_does_not_hold_up_a_loop() {
     let sandbox = Sandbox::with_tasks(&["A", "B", "C"]);
     sandbox.make_pipe("ready");
@@ -272,25 +291,56 @@ fn a_question_is_answered_while_its_loop_runs() {
     assert!(sandbox.prompt("A", 2).contains("Blue"), "{}", sandbox.prompt("A", 2));
 }
 
-/// A asks; B keeps the loop going meanwhile.
-const ASKING: &str = r#"
-    keep_prompt
-    case $WIGGUM_TASK_ID-$WIGGUM_ATTEMPT in
-        A-1) cat <<'END'
-<escalate type="stuck">
-<summary>Which colour?</summary>
-<options>
-1. Red
-2. Blue
-</options>
-<question>Which one?</question>
-</escalate>
-END
-            exit ;;
-        B-*) ready; wait_for_go ;;
-    esac
-    echo fine > "$WIGGUM_TASK_ID.txt"
-    claim"#;
+#[test]
+fn loops_of_the_whole_machine_are_shown_and_steered() {
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    sandbox.make_pipe("ready");
+    sandbox.make_pipe("go");
+    let started = sandbox.start(ASKING, &VERIFY);
+    sandbox.wait_ready();
+    let other = sandbox.base().join("other");
+    std::fs::create_dir(&other).unwrap();
+    sandbox.git_in(&other, &["init", "-q"]);
+    let page = Page::open_in(&sandbox, &other, &[]);
+
+    let told = page.get("/api/v1/loops");
+    assert_eq!((told["loops"].as_array().unwrap().len(), &told["repository"]), (0, &json!(other)));
+    let (place, id) = (&told["elsewhere"][0], sandbox.loop_id());
+    assert_eq!((&place["repository"], &place["loops"][0]["id"]), (&json!(sandbox.root), &json!(id)));
+    assert_eq!(place["loops"][0]["engine_alive"], true);
+    let of = |rest: &str| format!("/api/v1/loops/{id}{rest}");
+    assert_eq!(page.get(&of(""))["counts"]["total"], 2);
+    assert_eq!(page.get(&of("/tasks"))["total"], 2);
+    assert_eq!(page.get("/api/v1/inbox")["questions"][0]["loop_id"], json!(id));
+
+    // What is done goes to the store, and the backlog, of that workspace.
+    let patch = page.bearer("PATCH", &of("/tasks/A"), r#"{"title": "Do A well"}"#);
+    assert_eq!(patch.status, 200, "{}", patch.text);
+    assert!(sandbox.read("PRD.json").contains("Do A well") && !other.join("PRD.json").exists());
+    let mut heard = page.listen(&of("/events/stream?after=0"), &[]);
+    let answer = page.post(&of("/questions/q1/answer"), &json!({ "answer": "2" }));
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    heard.until(|name, data| name == "event" && data["type"] == "question_answered");
+    sandbox.go();
+    heard.until(|name, data| name == "event" && data["type"] == "run_ended");
+    started.outcome_only().exits(0);
+    assert!(sandbox.prompt("A", 2).contains("Blue") && sandbox.prompt("A", 2).contains("Do A well"));
+
+    // A loop elsewhere goes by its whole id, and nothing by a path.
+    let short = &id.to_string()[..8];
+    let path = sandbox.root.display().to_string().replace('/', "%2F");
+    for which in ["main", short, path.as_str(), "..%2F..%2Frepo"] {
+        assert_eq!(page.bearer("GET", &format!("/api/v1/loops/{which}"), "").status, 404, "{which}");
+    }
+    drop(page);
+    let looking = Page::open_in(&sandbox, &other, &["--read-only"]);
+    assert_eq!(looking.get(&of(""))["counts"]["done"], 2);
+    assert_eq!(looking.post(&of("/tasks/A/retry"), &json!({})).status, 403);
+    drop(looking);
+    let here = Page::open_in(&sandbox, &other, &["--here"]);
+    assert_eq!(here.get("/api/v1/loops")["elsewhere"], json!([]));
+    assert_eq!(here.bearer("GET", &of(""), "").status, 404);
+}
 
 #[test]
 fn the_page_is_one_file_when_it_is_sent() {

@@ -12,33 +12,11 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::json;
-use serving::Page;
+use serving::{ASKING, Page};
 use support::Sandbox;
 
 /// What drives the browser, exactly.
 const DRIVER: &str = "playwright-core@1.65.0";
-
-/// A asks, C prints what no page should swallow, B keeps the loop going.
-const AGENT: &str = r#"
-    case $WIGGUM_TASK_ID-$WIGGUM_ATTEMPT in
-        A-1) cat <<'END'
-<escalate type="stuck">
-<summary>Which colour?</summary>
-<options>
-1. Red
-2. Blue
-</options>
-<question>Which one?</question>
-</escalate>
-END
-            exit ;;
-        B-*) ready; wait_for_go ;;
-        C-*) printf '<img src=x onerror=alert(3)><script>alert(1)</script>\n'
-            printf '\033[31mred\033[0m \033]0;owned\007 \033]8;;http://evil\033\\link\033]8;;\033\\ abc\342\200\256cba\n' ;;
-    esac
-    printf 'def %s(value):\n    return "fine"  # <b>\n' "$WIGGUM_TASK_ID" > "$WIGGUM_TASK_ID.py"
-    echo fine > "$WIGGUM_TASK_ID.txt"
-    claim"#;
 
 #[test]
 fn the_page_works_in_a_browser() {
@@ -47,7 +25,7 @@ fn the_page_works_in_a_browser() {
     sandbox.make_pipe("ready");
     sandbox.make_pipe("go");
     let verify = ["--verify", "echo looking; grep -q fine $WIGGUM_TASK_ID.txt"];
-    let mut started = Some(sandbox.start(AGENT, &verify));
+    let mut started = Some(sandbox.start(ASKING, &verify));
     sandbox.wait_ready();
     let page = Page::open(&sandbox, &[]);
     let shots = cache().join("shots");

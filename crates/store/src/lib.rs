@@ -65,7 +65,7 @@ pub use error::StoreError;
 pub use journal::Append;
 pub use lease::Holder;
 pub use loops::{Identity, LoopRecord};
-pub use registry::Registry;
+pub use registry::{Entry, Registry};
 pub use requests::{Pending, RequestId};
 pub use store::{Disk, Options, Store};
 pub use transcript::Transcript;

@@ -74,9 +74,9 @@ export function bar(part, whole, shade, label) {
 // Asks in a dialog: fields by name, each with a label. Answers with their values, or null.
 export function ask(title, fields, button, danger) {
   return new Promise((resolve) => {
-    const inputs = fields.map(({ name, label, long, value, hint, required }) => {
+    const inputs = fields.map(({ name, label, long, value, hint, required, number }) => {
       const id = `field-${name}`;
-      const input = h(long ? "textarea" : "input", { id, name, rows: long ? 4 : null, required, value: value || "", autocomplete: "off" });
+      const input = h(long ? "textarea" : "input", { id, name, type: number ? "number" : null, rows: long ? 4 : null, required, value: value || "", autocomplete: "off" });
       return { name, input, row: h("div.field", null, h("label", { for: id }, label), input, hint && h("p.hint", null, hint)) };
     });
     const close = (answer) => { dialog.close(); dialog.remove(); resolve(answer); };

@@ -4,7 +4,7 @@ import { loopPath, post } from "./api.js";
 import { h, say } from "./dom.js";
 import { ago } from "./text.js";
 
-export function questionCard(loopId, question, mayAct, done) {
+export function questionCard(loopId, question, mayAct, done, from) {
   const id = `answer-${loopId}-${question.id}`;
   const words = h("textarea", { id, rows: "2", placeholder: "Your own words become guidance for the next attempt" });
   const buttons = [];
@@ -25,7 +25,7 @@ export function questionCard(loopId, question, mayAct, done) {
     return made;
   };
   return h("section.card.question", { "aria-label": `Question ${question.id}` },
-    h("header", null, h("span.tag", null, question.id), h("span.soft", null, question.kind, question.task && ` · ${question.task}`), h("span.soft.end", { "data-ago": question.raised_at }, ago(question.raised_at, Date.now()))),
+    h("header", null, h("span.tag", null, question.id), h("span.soft", null, from && `${from} · `, question.kind, question.task && ` · ${question.task}`), h("span.soft.end", { "data-ago": question.raised_at }, ago(question.raised_at, Date.now()))),
     h("h2", null, question.summary),
     question.context && h("p.text", null, question.context),
     question.question && question.question !== question.summary && h("p.lead", null, question.question),

@@ -1,4 +1,4 @@
-// All loops of the repository, and what they ask.
+// All loops of this machine, those of the repository first, and what they ask.
 
 import { frozen, get } from "./api.js";
 import { chip, h, show } from "./dom.js";
@@ -10,9 +10,8 @@ const LOOK = 2000;
 
 export function loopsView(ctx) {
   const questions = h("div");
-  const list = h("div.loops");
-  const head = h("p.soft");
-  const el = h("main.all", { "aria-label": "Loops" }, h("h1", null, "Loops"), head, questions, list);
+  const list = h("div");
+  const el = h("main.all", { "aria-label": "Loops" }, h("h1", null, "Loops"), questions, list);
   let timer = 0;
   let asked = null;
   let closed = false;
@@ -20,17 +19,26 @@ export function loopsView(ctx) {
   async function load() {
     clearTimeout(timer);
     try {
-      const [{ loops, repository }, inbox] = await Promise.all([get("/loops"), get("/inbox")]);
+      const [{ loops, repository, elsewhere }, inbox] = await Promise.all([get("/loops"), get("/inbox")]);
       if (closed) return;
       ctx.connected(true);
-      show(head, repository);
-      drawQuestions(inbox.questions);
-      show(list, loops.length === 0 && h("div.empty", null, h("h2", null, "No loop has run here yet"), h("p", null, "Start one with ", h("code", null, "wiggum run"), "; it appears here by itself.")),
-        [...loops].sort((a, b) => Number(b.engine_alive) - Number(a.engine_alive) || String(b.updated_at).localeCompare(String(a.updated_at))).map(row));
+      const others = elsewhere || [];
+      drawQuestions(inbox.questions, new Map(others.flatMap((place) => place.loops.map((loop) => [loop.id, place.repository]))));
+      const none = h("div.empty", null, h("h3", null, "No loop has run here yet"), h("p", null, "Start one with ", h("code", null, "wiggum run"), "; it appears here by itself."));
+      show(list, section(repository, loops, null, loops.length === 0 && none), others.map((place) => section(place.repository, place.loops, place.problem)));
     } catch (error) {
       ctx.failed(error);
     }
     if (!frozen && !closed) timer = setTimeout(load, document.hidden ? LOOK * 5 : LOOK);
+  }
+
+  // Whatever runs comes first, then what was last heard of.
+  function section(repository, loops, problem, empty) {
+    const order = (a, b) => Number(b.engine_alive) - Number(a.engine_alive) || String(b.updated_at).localeCompare(String(a.updated_at));
+    const parts = repository.split("/");
+    return h("section.place", { "aria-label": repository },
+      h("h2.where", { title: repository }, h("span.soft", null, `${parts.slice(0, -1).join("/")}/`), parts.at(-1)),
+      problem && h("p.note", null, problem), empty, h("div.loops", null, [...loops].sort(order).map(row)));
   }
 
   function row(loop) {
@@ -38,18 +46,18 @@ export function loopsView(ctx) {
     const verified = { ...counts, done: counts.done - counts.unverified };
     const told = { ...loop, interrupted: !loop.engine_alive && !loop.termination_reason && loop.iterations > 0 };
     return h("a.card.loop", { href: `#/l/${loop.id}` },
-      h("header", null, h("h2", null, loop.name), chip(stateShade(told), stateWords(told)),
+      h("header", null, h("h3", null, loop.name), chip(stateShade(told), stateWords(told)),
         loop.questions > 0 && h("span.badge", null, `${loop.questions} waiting for you`), h("span.soft.end", null, loop.updated_at ? ago(loop.updated_at, Date.now()) : "")),
       h("p.soft", null, loop.backlog, loop.task && loop.engine_alive ? ` · works on ${loop.task}` : "", loop.waiting ? ` · ${loop.waiting}` : ""),
       h("div.stack", { role: "img", "aria-label": `${counts.done} of ${counts.total} done` }, STATES.map((state) => verified[state] > 0 && h(`i.is-${state}`, { style: { "flex-grow": verified[state] } }))),
       h("p.soft", null, `${count(counts.done)} of ${count(counts.total)} done · ${count(loop.iterations)} iterations · ${money(loop.cost_usd)}`));
   }
 
-  function drawQuestions(found) {
+  function drawQuestions(found, places) {
     const key = found.map((one) => `${one.loop_id}${one.id}${Boolean(one.answered)}`).join();
     if (key === asked) return;
     asked = key;
-    show(questions, found.map((one) => questionCard(one.loop_id, one, ctx.mayAct(), load)));
+    show(questions, found.map((one) => questionCard(one.loop_id, one, ctx.mayAct(), load, [one.loop_name, places.get(one.loop_id)].filter(Boolean).join(" in "))));
   }
 
   return { el, load, close: () => { closed = true; clearTimeout(timer); } };

@@ -2,7 +2,7 @@
 
 import { get, loopPath, patch, post } from "./api.js";
 import { attemptBox } from "./attempt.js";
-import { chip, fact, h, say, show } from "./dom.js";
+import { ask, chip, fact, h, say, show } from "./dom.js";
 import { clock, money, shadeOf, span } from "./text.js";
 
 export function taskBox(ctx, id, close) {
@@ -23,6 +23,7 @@ export function taskBox(ctx, id, close) {
       ctx.mayAct() && h("div.row.wrap", null,
         found.state !== "skipped" && found.state !== "done" && h("button", { onclick: () => act("skip") }, "Skip"),
         ["failed", "skipped", "done", "unverified", "parked"].includes(found.state) && h("button", { onclick: () => act("retry") }, "Try again"),
+        found.state !== "running" && h("button", { onclick: () => edit(task) }, "Edit"),
         found.state === "open" && h("button", { onclick: () => move("first") }, "Do it first"),
         found.state !== "done" && found.state !== "running" && h("button", { onclick: () => mark("done") }, "Mark as done")),
       task.description && task.description !== found.title && h("p.text", null, task.description),
@@ -48,6 +49,21 @@ export function taskBox(ctx, id, close) {
   async function change(body) {
     try { say((await patch(loopPath(ctx.id, "tasks", id), body)).message); } catch (error) { say(`${error.message}. ${error.hint || ""}`); }
     load().catch(fail);
+  }
+  // Only what was changed is sent: somebody else may have changed the rest.
+  async function edit(task) {
+    const before = { title: task.title, description: task.description || "", priority: String(task.priority || 0), depends_on: (task.depends_on || []).join(", ") };
+    const said = await ask(`Edit ${id}`, [
+      { name: "title", label: "What is to be done", required: true, value: before.title },
+      { name: "description", label: "More about it", long: true, value: before.description },
+      { name: "depends_on", label: "Waits on (ids, with commas)", value: before.depends_on },
+      { name: "priority", label: "Priority", value: before.priority, hint: "Where the backlog has one", number: true },
+    ], "Save");
+    if (!said) return;
+    const body = Object.fromEntries(Object.entries(said).filter(([name, value]) => value !== before[name]));
+    if (body.depends_on !== undefined) body.depends_on = body.depends_on.split(",").map((one) => one.trim()).filter(Boolean);
+    if (body.priority !== undefined) body.priority = Math.trunc(Number(body.priority));
+    if (Object.keys(body).length > 0) change(body);
   }
   const move = (place) => change({ place });
   const mark = (status) => change({ status });

@@ -1,39 +1,48 @@
-//! What the server keeps open between requests: connections to the store, and what was read of each loop.
+//! What the server keeps open between requests: connections to stores, and what was read of each loop.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use wiggum_core::ids::LoopId;
+use wiggum_engine::desk::machine::{self, Registered};
 use wiggum_engine::desk::transcripts::{self, Entry};
 use wiggum_engine::desk::{DeskError, Loops};
 use wiggum_engine::state_dir::StateDir;
 use wiggum_store::LoopRecord;
 
 use crate::Site;
+use crate::api::loops::Elsewhere;
 use crate::feed::Feed;
 use crate::refusal::Refusal;
 
-/// Connections that are kept for the next requests.
+/// Connections that are kept for the next requests to our own store, and other stores to which one is.
 const KEPT: usize = 4;
+const KEPT_ELSEWHERE: usize = 32;
+/// How many letters an id has.
+const WHOLE_ID: usize = 36;
+/// How old the list of other workspaces' loops may be.
+const FRESH: Duration = Duration::from_millis(500);
 /// Transcripts that are kept as they were read: the one that is looked at, and the one before.
 const READ: usize = 2;
 
 pub(crate) struct Books {
     pub(crate) site: Site,
-    idle: Mutex<Idle>,
-    feeds: Mutex<HashMap<LoopId, Arc<Feed>>>,
+    places: Mutex<HashMap<PathBuf, Place>>,
     read: Mutex<VecDeque<(Version, Arc<Vec<Entry>>)>>,
+    elsewhere: Mutex<Option<(Instant, Arc<Vec<Elsewhere>>)>>,
 }
 
-/// Connections nobody uses, and the file they are to.
+/// What is kept of one workspace: connections nobody uses, the file they are to, and what was read of its
+/// loops.
 #[derive(Default)]
-struct Idle {
+struct Place {
     file: Option<(u64, u64)>,
-    loops: Vec<Loops>,
+    idle: Vec<Loops>,
+    feeds: HashMap<LoopId, Arc<Feed>>,
 }
 
 /// A file as it was when it was read.
@@ -41,60 +50,114 @@ type Version = (PathBuf, u64, Option<SystemTime>);
 
 impl Books {
     pub(crate) fn new(site: Site) -> Self {
-        Self { site, idle: Mutex::default(), feeds: Mutex::default(), read: Mutex::default() }
+        Self { site, places: Mutex::default(), read: Mutex::default(), elsewhere: Mutex::default() }
     }
 
-    /// Does something with the store, or `none` where there is no loop yet.
+    /// Does something with the store of our own workspace, or `none` where there is no loop yet.
     pub(crate) fn if_any<T>(
         &self,
         none: T,
         work: impl FnOnce(&mut Loops) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
-        let file = fs::metadata(StateDir::of(&self.site.workspace).database()).ok();
+        Ok(self.at(&self.site.workspace, work)?.unwrap_or(none))
+    }
+
+    /// Does something with the store of a workspace, if it has one.
+    pub(crate) fn at<T>(
+        &self,
+        workspace: &Path,
+        work: impl FnOnce(&mut Loops) -> Result<T, Refusal>,
+    ) -> Result<Option<T>, Refusal> {
+        let file = fs::metadata(StateDir::of(workspace).database()).ok();
         let file = file.map(|data| (data.dev(), data.ino()));
         let kept = {
-            let mut idle = hold(&self.idle);
+            let mut places = hold(&self.places);
+            let place = places.entry(workspace.to_owned()).or_default();
             // Somebody may have thrown the store away and begun another.
-            if idle.file != file {
-                *idle = Idle { file, loops: Vec::new() };
-                hold(&self.feeds).clear();
+            if place.file != file {
+                *place = Place { file, ..Place::default() };
             }
-            idle.loops.pop()
+            place.idle.pop()
         };
-        let Some(mut loops) =
-            kept.map_or_else(|| Loops::of(&self.site.workspace), |loops| Ok(Some(loops)))?
-        else {
-            return Ok(none);
+        let Some(mut loops) = kept.map_or_else(|| Loops::of(workspace), |loops| Ok(Some(loops)))? else {
+            return Ok(None);
         };
         let done = work(&mut loops);
-        let mut idle = hold(&self.idle);
-        if idle.file == file && idle.loops.len() < KEPT {
-            idle.loops.push(loops);
+        self.keep(workspace, file, loops);
+        done.map(Some)
+    }
+
+    /// Keeps a connection for the next request, unless there are enough of them.
+    fn keep(&self, workspace: &Path, file: Option<(u64, u64)>, loops: Loops) {
+        let mut places = hold(&self.places);
+        let is_own = workspace == self.site.workspace;
+        let others = places.values().filter(|place| !place.idle.is_empty()).count();
+        let most = if is_own { KEPT } else { usize::from(others < KEPT_ELSEWHERE) };
+        if let Some(place) = places.get_mut(workspace)
+            && place.file == file
+            && place.idle.len() < most
+        {
+            place.idle.push(loops);
         }
-        done
     }
 
-    /// Does something with the store.
-    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Loops) -> Result<T, Refusal>) -> Result<T, Refusal> {
-        self.if_any(Err(DeskError::NoLoops.into()), |loops| work(loops).map(Ok))?
-    }
-
-    /// Does something with a loop that was named.
+    /// Does something with a loop that was named: one of ours by its name or the beginning of its id, one of
+    /// another workspace by its whole id.
     pub(crate) fn of<T>(
         &self,
         which: &str,
         work: impl FnOnce(&mut Loops, &LoopRecord) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
-        self.with(|loops| {
+        let workspace = self.workspace_of(which)?.unwrap_or_else(|| self.site.workspace.clone());
+        let done = self.at(&workspace, |loops| {
             let record = loops.select(Some(which))?;
             work(loops, &record)
-        })
+        })?;
+        done.ok_or_else(|| DeskError::NoLoops.into())
+    }
+
+    /// The workspace in which this loop was entered, if that is not our own.
+    fn workspace_of(&self, which: &str) -> Result<Option<PathBuf>, Refusal> {
+        if which.len() != WHOLE_ID {
+            return Ok(None);
+        }
+        let is_meant = |record: &LoopRecord| record.id.to_string() == which;
+        if self.if_any(false, |loops| Ok(loops.all()?.iter().any(is_meant)))? {
+            return Ok(None);
+        }
+        let found = self.registered()?.into_iter().find(|place| place.has(which));
+        Ok(found.map(|place| place.workspace))
+    }
+
+    /// The other workspaces of this machine.
+    pub(crate) fn registered(&self) -> Result<Vec<Registered>, Refusal> {
+        let Some(registry) = &self.site.registry else { return Ok(Vec::new()) };
+        let mut found = machine::registered(registry)?;
+        found.retain(|place| place.workspace != self.site.workspace);
+        Ok(found)
+    }
+
+    /// What the other workspaces have, as it was a moment ago: it is asked for by every page that shows it.
+    pub(crate) fn elsewhere(
+        &self,
+        look: impl FnOnce() -> Result<Vec<Elsewhere>, Refusal>,
+    ) -> Result<Arc<Vec<Elsewhere>>, Refusal> {
+        let mut known = hold(&self.elsewhere);
+        if let Some((at, known)) = known.as_ref()
+            && at.elapsed() < FRESH
+        {
+            return Ok(Arc::clone(known));
+        }
+        let found = Arc::new(look()?);
+        *known = Some((Instant::now(), Arc::clone(&found)));
+        Ok(found)
     }
 
     /// What is known of a loop, up to now.
     pub(crate) fn feed(&self, loops: &Loops, record: &LoopRecord) -> Result<Arc<Feed>, Refusal> {
         let feed = {
-            let mut feeds = hold(&self.feeds);
+            let mut places = hold(&self.places);
+            let feeds = &mut places.entry(loops.workspace.clone()).or_default().feeds;
             Arc::clone(feeds.entry(record.id).or_insert_with(|| Arc::new(Feed::new(record.clone()))))
         };
         feed.catch_up(loops)?;

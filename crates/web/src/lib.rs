@@ -1,4 +1,4 @@
-//! The live page of a repository's loops, and the HTTP API under it.
+//! The live page of the loops of this machine, and the HTTP API under it.
 //!
 //! A surface like the others: it asks at the [`wiggum_engine::desk`] and leaves requests there. It reads the
 //! journal and nothing of the engine, so that no browser, however slow or stuck, is in a loop's way.
@@ -42,6 +42,8 @@ const BOUNDS: Bounds = Bounds { connections: 1024, headers: Duration::from_secs(
 #[derive(Clone, Debug)]
 pub struct Site {
     pub workspace: PathBuf,
+    /// Where the loops of this machine are entered; without it only those of the workspace are served.
+    pub registry: Option<PathBuf>,
     /// In whose name something is done.
     pub by: String,
 }

@@ -58,6 +58,7 @@ impl From<DeskError> for Refusal {
             | DeskError::SeveralRun { .. }
             | DeskError::SeveralAsk { .. }
             | DeskError::NotRunning { .. }
+            | DeskError::AtWork { .. }
             | DeskError::Answered { .. }
             | DeskError::AnswerWaits { .. }
             | DeskError::Refused { .. } => StatusCode::CONFLICT,

@@ -6,7 +6,7 @@ use std::ops::Range;
 use wiggum_core::task::{Criterion, FileStatus};
 
 use super::{Change, NewTask};
-use crate::json::{Document, Kind, Member, Value, quote};
+use crate::json::{Document, Member, Value, quote};
 use crate::slug::slug;
 use crate::{Backlog, Dialect, tasks};
 
@@ -148,7 +148,7 @@ fn file_order(backlog: &Backlog) -> Vec<Range<usize>> {
 }
 
 /// Reads an object that was read before; nothing is changed should that fail.
-fn with_root<T: Default>(object: &str, edit: impl FnOnce(Value<'_>) -> T) -> T {
+pub(super) fn with_root<T: Default>(object: &str, edit: impl FnOnce(Value<'_>) -> T) -> T {
     Document::scan(object).map(|document| edit(document.root())).unwrap_or_default()
 }
 
@@ -160,7 +160,7 @@ fn set_flag(object: Value<'_>, key: &str, wanted: bool, after: &[&str]) -> Optio
 
 /// Replaces the value of a member, or adds the member behind the first of `after` there is, or
 /// else at the end, written like its neighbour.
-fn set_member(object: Value<'_>, key: &str, raw: &str, after: &[&str]) -> Change {
+pub(super) fn set_member(object: Value<'_>, key: &str, raw: &str, after: &[&str]) -> Change {
     if let Some(value) = object.get(key) {
         return Change { range: value.span(), with: raw.to_owned() };
     }
@@ -201,7 +201,7 @@ fn first_separator(before_first: &str, colon: &str) -> String {
 }
 
 /// How the objects of a list are written: the white space at each place.
-struct Style {
+pub(super) struct Style {
     open: String,
     between: String,
     close: String,
@@ -213,7 +213,7 @@ struct Style {
 
 impl Style {
     /// The style of an object that has at least one member.
-    fn of(object: &str) -> Self {
+    pub(super) fn of(object: &str) -> Self {
         let document = Document::scan(object);
         let members: Vec<Member<'_>> = match &document {
             Ok(document) => document.root().members().collect(),
@@ -227,8 +227,7 @@ impl Style {
         if let [first, second, ..] = members.as_slice() {
             style.between = object[first.value.end()..second.key.start()].to_owned();
         }
-        style.copy_list(object, &members);
-        style
+        style.with_list_of(&members)
     }
 
     /// The style for the first object of a list, and the white space at both ends of that list.
@@ -270,16 +269,29 @@ impl Style {
     }
 
     /// Lists are often written on one line even where objects are not.
-    fn copy_list(&mut self, object: &str, members: &[Member<'_>]) {
-        let lists = members.iter().map(|m| m.value).filter(|value| value.kind() == Kind::Array);
-        for list in lists {
-            let items: Vec<Value<'_>> = list.items().collect();
-            let [first, .., last] = items.as_slice() else { continue };
-            self.list_open = object[list.start() + 1..first.start()].to_owned();
-            self.list_between = object[first.end()..items[1].start()].to_owned();
-            self.list_close = object[last.end()..list.end() - 1].to_owned();
-            return;
+    fn with_list_of(self, members: &[Member<'_>]) -> Self {
+        let mut lists = members.iter().map(|m| m.value).filter(|value| value.items().nth(1).is_some());
+        match lists.next() {
+            Some(list) => self.like(list),
+            None => self,
         }
+    }
+
+    /// The style of a list that is there, as far as it shows.
+    pub(super) fn like(mut self, list: Value<'_>) -> Self {
+        let items: Vec<Value<'_>> = list.items().collect();
+        let raw = |from: usize, to: usize| list.raw()[from - list.start()..to - list.start()].to_owned();
+        let [first, .., last] = items.as_slice() else {
+            let [only] = items.as_slice() else { return self };
+            self.list_open = raw(list.start() + 1, only.start());
+            self.list_between = first_separator(&self.list_open, &self.colon);
+            self.list_close = raw(only.end(), list.end() - 1);
+            return self;
+        };
+        self.list_open = raw(list.start() + 1, first.start());
+        self.list_between = raw(first.end(), items[1].start());
+        self.list_close = raw(last.end(), list.end() - 1);
+        self
     }
 
     fn object(&self, members: &[(&str, String)]) -> String {
@@ -288,7 +300,7 @@ impl Style {
         format!("{{{}{}{}}}", self.open, members.join(&self.between), self.close)
     }
 
-    fn list(&self, items: &[String]) -> String {
+    pub(super) fn list(&self, items: &[String]) -> String {
         if items.is_empty() {
             return "[]".to_owned();
         }
@@ -372,7 +384,7 @@ fn criteria_key(dialect: Dialect, neighbour: &str) -> &'static str {
     }
 }
 
-fn depends_key(dialect: Dialect) -> &'static str {
+pub(super) fn depends_key(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::RalphTui => "dependsOn",
         Dialect::Prd

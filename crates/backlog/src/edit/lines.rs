@@ -82,7 +82,7 @@ pub(super) fn without(text: &str, span: Range<usize>) -> String {
 }
 
 /// Whole lines, with the line end behind them, or the one before where the file ends without.
-fn with_line_end(text: &str, span: Range<usize>) -> Range<usize> {
+pub(super) fn with_line_end(text: &str, span: Range<usize>) -> Range<usize> {
     let rest = &text[span.end..];
     if let Some(length) = ["\r\n", "\n"].iter().find(|end| rest.starts_with(**end)).map(|end| end.len()) {
         return span.start..span.end + length;

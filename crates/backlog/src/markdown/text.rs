@@ -1,6 +1,11 @@
 //! What the words of a box and of the lines under it say: ids, dependencies, criteria.
 
+use std::ops::Range;
+
 use wiggum_core::task::Criterion;
+
+/// How a note in brackets that names dependencies begins.
+pub(crate) const DEPENDS: [&str; 3] = ["depends on", "depends", "deps"];
 
 /// The text of a box, taken apart.
 pub(crate) struct Head {
@@ -13,7 +18,7 @@ pub(crate) struct Head {
 pub(crate) fn head(said: &str) -> Option<Head> {
     let mut said = without_comments(said);
     let id_note = take_note(&mut said, &["id"]);
-    let depends_note = take_note(&mut said, &["depends on", "depends", "deps"]);
+    let depends_note = take_note(&mut said, &DEPENDS);
     let said = said.trim();
     let (id, title) = match leading_id(said) {
         Some((id, title)) if id_note.is_none() => (Some(id.to_owned()), title),
@@ -141,6 +146,20 @@ fn bare_id(said: &str) -> Option<(&str, &str)> {
 
 /// Takes `(name: …)` out of a text and returns what stood behind the colon.
 pub(crate) fn take_note(said: &mut String, names: &[&str]) -> Option<String> {
+    let Note { whole, value } = note(said, names)?;
+    let value = said[value].trim().to_owned();
+    let joined = format!("{} {}", said[..whole.start].trim_end(), said[whole.end..].trim_start());
+    *said = joined.trim().to_owned();
+    Some(value).filter(|value| !value.is_empty())
+}
+
+/// Where `(name: …)` stands in a text, and what it says.
+pub(crate) struct Note {
+    pub(crate) whole: Range<usize>,
+    pub(crate) value: Range<usize>,
+}
+
+pub(crate) fn note(said: &str, names: &[&str]) -> Option<Note> {
     let lower = said.to_ascii_lowercase();
     for (open, _) in lower.match_indices('(') {
         for name in names {
@@ -148,10 +167,7 @@ pub(crate) fn take_note(said: &mut String, names: &[&str]) -> Option<String> {
             let Some(rest) = rest.trim_start().strip_prefix(':') else { continue };
             let value_at = lower.len() - rest.len();
             let end = value_at + rest.find(')')?;
-            let value = said[value_at..end].trim().to_owned();
-            let joined = format!("{} {}", said[..open].trim_end(), said[end + 1..].trim_start());
-            *said = joined.trim().to_owned();
-            return Some(value).filter(|value| !value.is_empty());
+            return Some(Note { whole: open..end + 1, value: value_at..end });
         }
     }
     None

@@ -1,5 +1,7 @@
 //! One step of a plan: what its bullets say, as the task it is.
 
+use std::ops::Range;
+
 use wiggum_core::ids::TaskId;
 use wiggum_core::task::{Task, Work};
 
@@ -18,6 +20,8 @@ const CLOSED: [&str; 3] = [".wiggum", ".git", ".obsidian"];
 pub(super) struct Detail {
     pub(super) key: Key,
     pub(super) at: usize,
+    /// Its value, to the last line that goes on with it.
+    pub(super) span: Range<usize>,
     pub(super) indent: usize,
     pub(super) value: String,
     pub(super) lines: Vec<String>,

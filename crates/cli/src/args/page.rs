@@ -8,7 +8,8 @@ use super::OutputArgs;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  wiggum serve                       open the page of this repository's loops
+  wiggum serve                       open the page of this machine's loops, this repository's first
+  wiggum serve --here                only this repository's
   wiggum serve --no-open --read-only print a link for somebody who may only look
   wiggum serve --json --no-open      the link for other programs; curl works with the token:
                                      curl -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:7787/api/v1/loops
@@ -30,6 +31,9 @@ pub(crate) struct PageArgs {
     /// A name by which browsers may call this machine, as their addresses have it (repeatable)
     #[arg(long = "host", value_name = "NAME")]
     pub(crate) hosts: Vec<String>,
+    /// Only the loops of this repository, and not those of the whole machine
+    #[arg(long)]
+    pub(crate) here: bool,
     /// Only look: the link that is printed cannot change anything
     #[arg(long)]
     pub(crate) read_only: bool,

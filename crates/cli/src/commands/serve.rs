@@ -14,7 +14,7 @@ use wiggum_workspace::process::{self, CommandLine};
 
 use crate::args::PageArgs;
 use crate::commands::requests::who;
-use crate::commands::{loops, notify, print_json, refuse_inside_agent, surroundings_of};
+use crate::commands::{loops, notify, print_json, refuse_inside_agent, surroundings, surroundings_of};
 use crate::config::{self, Flags};
 use crate::failure::Failure;
 use crate::listen::{Wanted, new_token};
@@ -33,7 +33,7 @@ pub(crate) fn serve(args: &PageArgs) -> Result<ExitCode, Failure> {
     let _telling = config.and_then(|config| notify::beside(&here, &config));
     let links = Links { told: access.clone(), read_only: args.read_only };
     let (open, json) = (!args.no_open && !args.output.json, args.output.json);
-    let served = wiggum_web::serve(site(&workspace), access, |address| {
+    let served = wiggum_web::serve(site(&workspace, args.here)?, access, |address| {
         let link = links.at(address);
         note_page(&workspace, address);
         if json {
@@ -57,7 +57,7 @@ pub(crate) fn beside(workspace: &Path) -> Result<String, Failure> {
     let access = wanted.access()?;
     let links = Links { told: access.clone(), read_only: false };
     let (ready, told) = std::sync::mpsc::channel();
-    let site = site(workspace);
+    let site = site(workspace, false)?;
     let place = workspace.to_owned();
     std::thread::spawn(move || {
         // Who waits below learns of a failure by hearing nothing.
@@ -79,8 +79,9 @@ fn note_page(workspace: &Path, address: SocketAddr) {
     drop(wiggum_notify::page::served_at(&StateDir::of(workspace), &format!("http://{address}")));
 }
 
-fn site(workspace: &Path) -> Site {
-    Site { workspace: workspace.to_owned(), by: format!("{} (page)", who()) }
+fn site(workspace: &Path, here: bool) -> Result<Site, Failure> {
+    let registry = if here { None } else { surroundings()?.registry() };
+    Ok(Site { workspace: workspace.to_owned(), registry, by: format!("{} (page)", who()) })
 }
 
 fn access(args: &PageArgs) -> Result<Access, Failure> {

@@ -4,14 +4,14 @@ use std::process::ExitCode;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use wiggum_backlog::{Backlog, EditError, NewTask, Position};
+use wiggum_backlog::{EditError, NewTask, Position, TaskChange};
 use wiggum_core::task::{Criterion, FileStatus};
 use wiggum_engine::backlog_file::BacklogError;
 use wiggum_engine::desk::DeskError;
-use wiggum_engine::desk::backlog::{Listed, StatusChange};
+use wiggum_engine::desk::backlog::{Listed, OpenBacklog, StatusChange};
 use wiggum_engine::words::{counted, one_line};
 
-use crate::args::{StatusWord, TaskAdd, TaskCommand, TaskFile};
+use crate::args::{StatusWord, TaskAdd, TaskCommand, TaskEdit, TaskFile};
 use crate::commands::backlog::{self, broken};
 use crate::commands::{print_json, refuse_inside_agent, requests};
 use crate::failure::{Failure, USAGE};
@@ -29,9 +29,13 @@ pub(crate) fn task(command: &TaskCommand) -> Result<ExitCode, Failure> {
                 (false, None, Some(other)) => Position::After(other.clone()),
                 (false, None, None) => Position::Last,
             };
-            edit(file, id, "moved", |backlog| backlog.move_task(id, position))
+            edit(file, id, "moved", |open| open.edit(|backlog| backlog.move_task(id, position)))
         }
-        TaskCommand::Delete { id, file } => delete(id, file),
+        TaskCommand::Edit(args) => change(args),
+        TaskCommand::Delete { id, file } => {
+            refuse_inside_agent()?;
+            edit(file, id, "deleted", |open| open.delete(id))
+        }
         TaskCommand::Validate(file) => validate(file),
     }
 }
@@ -95,23 +99,26 @@ fn set_status(id: &str, word: StatusWord, args: &TaskFile) -> Result<ExitCode, F
     }
 }
 
-fn delete(id: &str, args: &TaskFile) -> Result<ExitCode, Failure> {
+fn change(args: &TaskEdit) -> Result<ExitCode, Failure> {
     refuse_inside_agent()?;
-    if backlog::locate(args.backlog.as_deref())?.is_running(id)? {
-        return Err(Failure::usage(format!("`{id}` is being worked on"))
-            .hint(format!("stop that first: `wiggum skip {id}`")));
-    }
-    edit(args, id, "deleted", |backlog| backlog.delete(id))
+    let TaskEdit { id, title, description, priority, depends_on, no_dependencies, file } = args;
+    let change = TaskChange {
+        title: title.clone(),
+        description: description.clone(),
+        priority: *priority,
+        depends_on: (*no_dependencies || !depends_on.is_empty()).then(|| depends_on.clone()),
+    };
+    edit(file, id, "changed", |open| open.change(id, change))
 }
 
 fn edit(
     args: &TaskFile,
     id: &str,
     change: &str,
-    by: impl FnOnce(&mut Backlog) -> Result<(), EditError>,
+    by: impl FnOnce(&mut OpenBacklog) -> Result<(), DeskError>,
 ) -> Result<ExitCode, Failure> {
     let mut open = backlog::locate(args.backlog.as_deref())?;
-    open.edit(by).map_err(refused)?;
+    by(&mut open).map_err(refused)?;
     done(args, id, change, &open.name)
 }
 

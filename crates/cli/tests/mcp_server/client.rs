@@ -87,9 +87,9 @@ impl Pipe {
     /// Why a tool did nothing.
     #[track_caller]
     pub(crate) fn refused(&mut self, name: &str, arguments: Value) -> String {
-        let result = self.asks("tools/call", json!({"name": name, "arguments": arguments}));
-        assert_eq!(result["isError"], true, "{result}");
-        result["content"][0]["text"].as_str().unwrap().to_owned()
+        let (done, said) = self.tried(name, arguments);
+        assert!(!done, "{said}");
+        said
     }
 
     /// Whether a tool did what it was asked to, and what it said.

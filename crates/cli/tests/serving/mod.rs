@@ -3,12 +3,36 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::support::Sandbox;
+
+/// A asks, C prints what no page should swallow, B keeps the loop going.
+pub(crate) const ASKING: &str = r#"
+    keep_prompt
+    case $WIGGUM_TASK_ID-$WIGGUM_ATTEMPT in
+        A-1) cat <<'END'
+<escalate type="stuck">
+<summary>Which colour?</summary>
+<options>
+1. Red
+2. Blue
+</options>
+<question>Which one?</question>
+</escalate>
+END
+            exit ;;
+        B-*) ready; wait_for_go ;;
+        C-*) printf '<img src=x onerror=alert(3)><script>alert(1)</script>\n'
+            printf '\033[31mred\033[0m \033]0;owned\007 \033]8;;http://evil\033\\link\033]8;;\033\\ abc\342\200\256cba\n' ;;
+    esac
+    printf 'def %s(value):\n    return "fine"  # <b>\n' "$WIGGUM_TASK_ID" > "$WIGGUM_TASK_ID.py"
+    echo fine > "$WIGGUM_TASK_ID.txt"
+    claim"#;
 
 /// `wiggum serve` at work; ends with the test.
 pub(crate) struct Page {
@@ -32,9 +56,13 @@ pub(crate) struct Heard {
 
 impl Page {
     pub(crate) fn open(sandbox: &Sandbox, args: &[&str]) -> Self {
+        Self::open_in(sandbox, &sandbox.root, args)
+    }
+
+    pub(crate) fn open_in(sandbox: &Sandbox, directory: &Path, args: &[&str]) -> Self {
         let mut command = sandbox.command(env!("CARGO_BIN_EXE_wiggum"));
         command.args(["serve", "--json", "--no-open", "--port", "0"]).args(args);
-        let mut server = command.current_dir(&sandbox.root).stdout(Stdio::piped()).spawn().unwrap();
+        let mut server = command.current_dir(directory).stdout(Stdio::piped()).spawn().unwrap();
         let mut out = BufReader::new(server.stdout.take().unwrap());
         let mut text = String::new();
         while !text.trim_end().ends_with('}') {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use wiggum_backlog::generate_task_id;
-pub use wiggum_backlog::{Backlog, EditError, NewTask, Position};
+pub use wiggum_backlog::{Backlog, EditError, NewTask, Position, TaskChange};
 use wiggum_core::decide::why;
 use wiggum_core::event::Request;
 use wiggum_core::ids::TaskId;
@@ -159,6 +159,18 @@ impl OpenBacklog {
         Ok(StatusChange::Written)
     }
 
+    /// Changes what a task says of itself, unless an agent is at work by what it said.
+    pub fn change(&mut self, id: &str, change: TaskChange) -> Result<(), DeskError> {
+        self.refuse_at_work(id)?;
+        self.edit(|backlog| backlog.change(id, &change))
+    }
+
+    /// Takes a task out, unless an agent is at work on it.
+    pub fn delete(&mut self, id: &str) -> Result<(), DeskError> {
+        self.refuse_at_work(id)?;
+        self.edit(|backlog| backlog.delete(id))
+    }
+
     /// Changes the newest version of the file, alone.
     pub fn edit(&mut self, by: impl FnOnce(&mut Backlog) -> Result<(), EditError>) -> Result<(), DeskError> {
         self.prepare_editing()?;
@@ -172,12 +184,14 @@ impl OpenBacklog {
         }
     }
 
-    /// Is an agent at work on it?
-    pub fn is_running(&self, id: &str) -> Result<bool, DeskError> {
+    fn refuse_at_work(&self, id: &str) -> Result<(), DeskError> {
         let running = |state: Loop| {
             state.task(&TaskId::from(id)).is_some_and(|entry| entry.state == TaskState::Running)
         };
-        Ok(self.live_state()?.is_some_and(running))
+        match self.live_state()?.is_some_and(running) {
+            true => Err(DeskError::AtWork { id: id.to_owned() }),
+            false => Ok(()),
+        }
     }
 
     /// Makes the directory in which writers lock each other out, hidden from git.

@@ -28,6 +28,8 @@ pub enum DeskError {
     NotRunning { verb: String, name: String },
     #[error("no task `{id}`")]
     UnknownTask { id: String, known: Vec<String> },
+    #[error("`{id}` is being worked on")]
+    AtWork { id: String },
     #[error("`{text}` is not a question's id")]
     NoQuestionId { text: String },
     #[error("{id} is not open")]
@@ -70,6 +72,7 @@ impl DeskError {
                 "`wiggum status` shows where it stands, `wiggum run` starts it".to_owned()
             }
             Self::UnknownTask { known, .. } => there_are(known),
+            Self::AtWork { id } => format!("stop that first: `wiggum skip {id}`"),
             Self::NoQuestionId { .. } => "questions are called q1, q2 …: see `wiggum inbox`".to_owned(),
             Self::NotOpen { open, .. } if open.is_empty() => "no question is".to_owned(),
             Self::NotOpen { open, .. } => format!("open are: {}", open.join(", ")),

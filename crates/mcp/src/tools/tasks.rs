@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use wiggum_core::task::{Criterion, FileStatus};
-use wiggum_engine::desk::backlog::{NewTask, Place, StatusChange};
+use wiggum_engine::desk::backlog::{NewTask, Place, StatusChange, TaskChange};
 use wiggum_engine::desk::post::require_task;
 use wiggum_engine::report::Report;
 
@@ -51,10 +51,12 @@ pub(super) fn entries() -> Vec<Entry> {
         Entry::new(
             About {
                 name: "update_task",
-                title: "Set a task's status or place",
-                description: "Sets the status of a task to open, done, failed or skipped, or moves it in the \
-                              backlog (first, last, before or after another). While a loop runs, its engine \
-                              writes the status; a task that is being worked on is left alone.",
+                title: "Change a task",
+                description: "Changes what a task says (title, description, priority, dependencies), sets its \
+                              status to open, done, failed or skipped, or moves it in the backlog (first, \
+                              last, before or after another). Only what is given changes. While a loop \
+                              runs, its engine writes the status; a task that is being worked on is left \
+                              alone.",
                 output: reply_shape(),
                 effect: Effect::Acts,
                 whom: Whom::Clients,
@@ -177,15 +179,28 @@ struct UpdateInput {
     status: Option<FileStatus>,
     /// Its new place
     position: Option<Place>,
+    /// Its new title, in one line
+    title: Option<String>,
+    /// Its new description, for the agent that does it
+    description: Option<String>,
+    /// Its new priority, where the backlog's format has one
+    priority: Option<i64>,
+    /// Ids of all tasks that have to be done before, instead of those it has
+    depends_on: Option<Vec<String>>,
     /// The backlog, as a path inside the repository. Left out: the configured one, else the usual names
     backlog: Option<String>,
 }
 
 fn update(office: &Office, input: UpdateInput) -> Result<Value, Refusal> {
-    let UpdateInput { task, status, position, backlog } = input;
+    let UpdateInput { task, status, position, title, description, priority, depends_on, backlog } = input;
     let mut open = office.backlog(backlog.as_deref())?;
     let mut said = Vec::new();
     let mut state = "done";
+    let change = TaskChange { title, description, priority, depends_on };
+    if !change.is_empty() {
+        open.change(&task, change)?;
+        said.push(format!("{task} changed ({})", open.name));
+    }
     if let Some(place) = position {
         open.edit(|backlog| backlog.move_task(&task, place.into()))?;
         said.push(format!("{task} moved ({})", open.name));
@@ -200,7 +215,8 @@ fn update(office: &Office, input: UpdateInput) -> Result<Value, Refusal> {
         }
     }
     if said.is_empty() {
-        return Err(Refusal::new("nothing is to be changed").hint("give `status`, `position` or both"));
+        return Err(Refusal::new("nothing is to be changed")
+            .hint("give `title`, `description`, `priority`, `depends_on`, `status` or `position`"));
     }
     Ok(json!({ "state": state, "message": said.join("; ") }))
 }

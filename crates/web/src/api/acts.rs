@@ -7,7 +7,7 @@ use wiggum_core::event::Request;
 use wiggum_core::ids::TaskId;
 use wiggum_core::task::{Criterion, FileStatus};
 use wiggum_engine::desk::Loops;
-use wiggum_engine::desk::backlog::{NewTask, OpenBacklog, Place, StatusChange};
+use wiggum_engine::desk::backlog::{NewTask, OpenBacklog, Place, StatusChange, TaskChange};
 use wiggum_engine::desk::post::Reply;
 use wiggum_store::LoopRecord;
 
@@ -80,7 +80,7 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::act(
             Method::PATCH,
             "/loops/{loop}/tasks/{task}",
-            "Change a task's status, or its place in the backlog",
+            "Change what a task says, its status, or its place in the backlog",
             |books, names, change: ChangeTask| {
                 books.of(&names[0], |loops, record| edit(books, loops, record, &names[1], change))
             },
@@ -148,6 +148,14 @@ struct Added {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ChangeTask {
+    /// Its new title, in one line
+    title: Option<String>,
+    /// Its new description, for the agent that does it
+    description: Option<String>,
+    /// Its new priority, where the backlog's format has one
+    priority: Option<i64>,
+    /// Ids of all tasks that have to be done before, instead of those it has
+    depends_on: Option<Vec<String>>,
     /// Its new status
     status: Option<FileStatus>,
     /// Its new place
@@ -201,13 +209,24 @@ fn edit(
     task: &str,
     change: ChangeTask,
 ) -> Result<Done, Refusal> {
+    let ChangeTask { title, description, priority, depends_on, status, place } = change;
     let mut backlog = backlog(books, loops, record)?;
     let mut done = None;
-    if let Some(place) = change.place {
+    let words = TaskChange { title, description, priority, depends_on };
+    if !words.is_empty() {
+        backlog.change(task, words)?;
+        // What a loop knows of its tasks is what it read.
+        let (state, later) = match loops.lease(record.id)?.alive() {
+            Some(_) => ("done", ""),
+            None => ("kept", "; the next run takes it up"),
+        };
+        done = Some(Done { state, message: format!("{task} changed ({}){later}", backlog.name) });
+    }
+    if let Some(place) = place {
         backlog.edit(|text| text.move_task(task, place.into()))?;
         done = Some(Done { state: "done", message: format!("{task} moved ({})", backlog.name) });
     }
-    if let Some(status) = change.status {
+    if let Some(status) = status {
         done = Some(match backlog.set_status(task, status, &books.site.by)? {
             StatusChange::Asked { reply, .. } => reply.into(),
             StatusChange::Written => {
@@ -217,7 +236,7 @@ fn edit(
     }
     done.ok_or_else(|| {
         Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, "nothing is to be changed")
-            .hint("give `status`, `place` or both")
+            .hint("give `title`, `description`, `priority`, `depends_on`, `status` or `place`")
     })
 }
 

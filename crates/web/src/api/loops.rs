@@ -1,5 +1,7 @@
 //! Loops: all of them, one of them at any moment, what it cost, how it is, what it asks.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,6 +11,7 @@ use wiggum_engine::desk::Loops;
 use wiggum_engine::desk::cost::{self, By};
 use wiggum_engine::desk::health::{self, LoopHealth};
 use wiggum_engine::desk::inbox::Letter;
+use wiggum_engine::desk::machine::Registered;
 use wiggum_engine::status::{self, Status};
 use wiggum_store::LoopRecord;
 
@@ -25,15 +28,13 @@ pub(crate) fn routes() -> Vec<Route> {
     vec![
         Route::look(
             "/loops",
-            "All loops of the repository, in the order they were made",
+            "All loops of the repository in the order they were made, and those of this machine's others",
             |books, _, _: Nothing| all(books),
         ),
         Route::look(
             "/inbox",
             "The questions that wait for a person, in all loops",
-            |books, _, _: Nothing| {
-                books.if_any(Inbox::default(), |loops| Ok(Inbox { questions: loops.inbox(None)? }))
-            },
+            |books, _, _: Nothing| inbox(books),
         ),
         Route::look("/loops/{loop}", "Where a loop stands, or stood", |books, names, At { at }| {
             books.of(&names[0], |loops, record| one(books, loops, record, at))
@@ -80,7 +81,7 @@ pub(crate) fn routes() -> Vec<Route> {
     ]
 }
 
-#[derive(Default, Serialize, JsonSchema)]
+#[derive(Serialize, JsonSchema)]
 struct Inbox {
     questions: Vec<Letter>,
 }
@@ -90,10 +91,27 @@ struct AllLoops {
     /// The repository they work in.
     repository: String,
     loops: Vec<Summary>,
+    /// Other repositories of this machine, the one heard of last first.
+    elsewhere: Vec<OtherLoops>,
+}
+
+/// The loops of another repository, named by their whole ids.
+#[derive(Clone, Serialize, JsonSchema)]
+struct OtherLoops {
+    repository: String,
+    loops: Vec<Summary>,
+    /// Why they cannot be told.
+    problem: Option<String>,
+}
+
+/// What another workspace has for the lists.
+pub(crate) struct Elsewhere {
+    loops: OtherLoops,
+    questions: Vec<Letter>,
 }
 
 /// A loop in a list.
-#[derive(Serialize, JsonSchema)]
+#[derive(Clone, Serialize, JsonSchema)]
 pub(crate) struct Summary {
     id: String,
     name: String,
@@ -205,7 +223,34 @@ fn all(books: &Books) -> Result<AllLoops, Refusal> {
     let loops = books.if_any(Vec::new(), |loops| {
         loops.all()?.iter().map(|record| summary(loops, record)).collect::<Result<_, Refusal>>()
     })?;
-    Ok(AllLoops { repository, loops })
+    let elsewhere = elsewhere(books)?.iter().map(|place| place.loops.clone()).collect();
+    Ok(AllLoops { repository, loops, elsewhere })
+}
+
+fn inbox(books: &Books) -> Result<Inbox, Refusal> {
+    let mut questions = books.if_any(Vec::new(), |loops| Ok(loops.inbox(None)?))?;
+    questions.extend(elsewhere(books)?.iter().flat_map(|place| place.questions.iter().cloned()));
+    Ok(Inbox { questions })
+}
+
+/// The other repositories; one that cannot be read says why, and is in nobody's way.
+fn elsewhere(books: &Books) -> Result<Arc<Vec<Elsewhere>>, Refusal> {
+    books.elsewhere(|| {
+        let told = |place: Registered| {
+            let read = books.at(&place.workspace, |loops| {
+                let all = loops.all()?;
+                let told = all.iter().map(|record| summary(loops, record)).collect::<Result<_, Refusal>>()?;
+                Ok((told, loops.inbox(None)?))
+            });
+            let ((loops, questions), problem) = match read {
+                Ok(read) => (read.unwrap_or_default(), None),
+                Err(refusal) => (Default::default(), Some(refusal.told.error)),
+            };
+            let repository = place.workspace.display().to_string();
+            Elsewhere { loops: OtherLoops { repository, loops, problem }, questions }
+        };
+        Ok(books.registered()?.into_iter().map(told).collect())
+    })
 }
 
 pub(crate) fn summary(loops: &Loops, record: &LoopRecord) -> Result<Summary, Refusal> {

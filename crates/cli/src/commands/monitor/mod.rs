@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
+use wiggum_engine::desk::machine;
 use wiggum_engine::state_dir::StateDir;
-use wiggum_store::Registry;
 
 use crate::args::MonitorArgs;
 use crate::commands::health::{self, LoopHealth, health_word, state_words};
@@ -139,9 +139,7 @@ fn stores(args: &MonitorArgs) -> Result<Vec<(StateDir, bool)>, Failure> {
 /// What this machine knows of, as far as it is still there.
 fn registered() -> Result<Vec<PathBuf>, Failure> {
     let Some(file) = surroundings()?.registry() else { return Ok(Vec::new()) };
-    let Some(registry) = Registry::open_existing(&file)? else { return Ok(Vec::new()) };
-    let dirs = registry.entries()?.into_iter().filter_map(|entry| Some(entry.state_dir.parent()?.to_owned()));
-    Ok(dirs.collect())
+    Ok(machine::registered(&file)?.into_iter().map(|place| place.workspace).collect())
 }
 
 fn show_once(view: &View, json: bool) -> Result<ExitCode, Failure> {
