@@ -472,3 +472,22 @@ fn nobody_is_named_and_nonsense_is_refused() {
     sandbox.wiggum(&["notify", "test", "nobody"]).complains(2, &["no receiver is called", "command"]);
     sandbox.wiggum(&["notify", "test"]).exits(0).says("reached command");
 }
+
+#[test]
+fn what_happened_before_somebody_was_known_is_no_news() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.run(WORKER, &[]).exits(0);
+    let told = sandbox.base().join("told");
+    let command = format!("[\"sh\", \"-c\", \"echo $WIGGUM_NOTIFY_TITLE >> {}\"]", told.display());
+    let text = format!(
+        "[[notify]]\nkind = \"command\"\ncommand = {command}\non = [\"completion\", \"transition\"]\n"
+    );
+    sandbox.write("wiggum.toml", &text);
+    sandbox.wiggum(&["notify", "deliver"]).exits(0).says("0 messages sent");
+    sandbox.write("PRD.json", &support::prd(&["A", "B"]).replacen("false", "true", 1));
+    sandbox.commit_all("one more");
+    sandbox.run(WORKER, &[]).exits(0);
+    let told = fs::read_to_string(told).unwrap();
+    assert!(told.starts_with("main: iteration 2: B, attempt 1\n"), "{told}");
+    assert!(told.ends_with("main: All tasks complete\n"), "{told}");
+}
