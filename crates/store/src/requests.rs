@@ -8,6 +8,7 @@ use wiggum_core::event::Request;
 use wiggum_core::ids::{LoopId, Seq};
 
 use crate::error::{Explain, StoreError};
+use crate::journal::last_seq;
 use crate::lease::lease;
 use crate::loops::column;
 use crate::store::Store;
@@ -31,6 +32,16 @@ pub struct Pending {
     pub at: Timestamp,
 }
 
+/// What became of a request of which only the first counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Left {
+    First(RequestId),
+    /// This one was there before.
+    Taken(Pending),
+    /// The journal has gone on: look again whether it still makes sense.
+    Moved,
+}
+
 impl Store {
     pub fn post(
         &mut self,
@@ -47,15 +58,17 @@ impl Store {
         insert(&self.connection, loop_id, request, by, at).explain(doing, &self.path)
     }
 
-    /// As [`Store::post`], unless one of those that wait already takes its place: then it is that one.
+    /// As [`Store::post`], unless one of those that wait already takes its place, or the journal has gone on from
+    /// where the request made sense.
     pub fn post_first(
         &mut self,
         loop_id: LoopId,
         request: &Request,
         by: &str,
         at: Timestamp,
+        as_of: Option<Seq>,
         takes_its_place: &dyn Fn(&Request) -> bool,
-    ) -> Result<Result<RequestId, Pending>, StoreError> {
+    ) -> Result<Left, StoreError> {
         let doing = "leave the request";
         let path = &self.path;
         // Immediate, so that nobody can leave one between our look and our own.
@@ -64,15 +77,19 @@ impl Store {
         if lease(&transaction, loop_id).explain(doing, path)?.is_none() {
             return Err(StoreError::UnknownLoop { loop_id, path: path.clone() });
         }
+        let last = last_seq(&transaction, loop_id).explain(doing, path)?;
+        if as_of.is_some_and(|seq| seq != last) {
+            return Ok(Left::Moved);
+        }
         for row in unhandled(&transaction, loop_id).explain(doing, path)? {
             let pending = row.decode(loop_id)?;
             if takes_its_place(&pending.request) {
-                return Ok(Err(pending));
+                return Ok(Left::Taken(pending));
             }
         }
         let id = insert(&transaction, loop_id, request, by, at).explain(doing, path)?;
         transaction.commit().explain(doing, path)?;
-        Ok(Ok(id))
+        Ok(Left::First(id))
     }
 
     /// The requests still to be dealt with, oldest first.

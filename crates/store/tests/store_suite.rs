@@ -6,7 +6,7 @@ mod common;
 use common::*;
 use wiggum_core::event::{Answer, Envelope, Event, Request};
 use wiggum_core::ids::{QuestionId, TaskId};
-use wiggum_store::{Append, Blob, Delivery, Failing, Store, StoreError, Undelivered};
+use wiggum_store::{Append, Blob, Delivery, Failing, Left, Store, StoreError, Undelivered};
 
 /// Each case gets stores of its own; opening twice must give the same store.
 type Open<'a> = &'a dyn Fn() -> Store;
@@ -263,20 +263,24 @@ fn the_first_of_several_requests_is_left(open: Open<'_>) {
             let mut store = open();
             scope.spawn(move || {
                 let (request, by) = (answer(1, Answer::Option { number }), number.to_string());
-                (number, store.post_first(id, &request, &by, at(1), &same).unwrap())
+                (number, store.post_first(id, &request, &by, at(1), Some(0), &same).unwrap())
             })
         };
         let all: Vec<_> = (1..=4).map(each).collect();
         all.into_iter().map(|one| one.join().unwrap()).collect()
     });
-    let winners: Vec<u32> = told.iter().filter(|(_, told)| told.is_ok()).map(|(number, _)| *number).collect();
+    let is_first = |told: &Left| matches!(told, Left::First(_));
+    let winners: Vec<u32> =
+        told.iter().filter(|(_, told)| is_first(told)).map(|(number, _)| *number).collect();
     assert_eq!(winners.len(), 1, "{told:?}");
-    for (_, told) in told.iter().filter(|(_, told)| told.is_err()) {
-        assert_eq!(told.as_ref().unwrap_err().by, winners[0].to_string());
+    for (_, told) in told.iter().filter(|(_, told)| !is_first(told)) {
+        assert!(matches!(told, Left::Taken(first) if first.by == winners[0].to_string()), "{told:?}");
     }
     let mut store = open();
     let other = answer(2, Answer::Skip);
-    assert!(store.post_first(id, &other, "x", at(2), &|request| *request == other).unwrap().is_ok());
+    let same = |request: &Request| *request == other;
+    assert_eq!(store.post_first(id, &other, "x", at(2), Some(7), &same).unwrap(), Left::Moved);
+    assert!(is_first(&store.post_first(id, &other, "x", at(2), None, &same).unwrap()));
     assert_eq!(store.pending(id).unwrap().len(), 2);
 }
 

@@ -8,7 +8,7 @@ use wiggum_store::{LoopRecord, Pending};
 
 use crate::desk::post::{Reply, Settled, waits};
 use crate::desk::{DeskError, Loops};
-use crate::status::QuestionStatus;
+use crate::status::{QuestionStatus, Status};
 use crate::words::answer_words;
 
 /// A question as it lies in the inbox.
@@ -119,6 +119,20 @@ impl Loops {
             [one] => self.answered(one, id),
             [] | [..] => Ok(None),
         }
+    }
+
+    /// A question that is closed says who answered it.
+    pub(super) fn require_open(
+        &self,
+        record: &LoopRecord,
+        id: QuestionId,
+        status: &Status,
+    ) -> Result<(), DeskError> {
+        let open: Vec<String> = status.questions.iter().map(|question| question.id.clone()).collect();
+        if open.contains(&id.to_string()) {
+            return Ok(());
+        }
+        Err(self.answered(record, id)?.unwrap_or(DeskError::NotOpen { id, open }))
     }
 
     fn answered(&self, record: &LoopRecord, question: QuestionId) -> Result<Option<DeskError>, DeskError> {

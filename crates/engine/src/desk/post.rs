@@ -10,7 +10,7 @@ use wiggum_core::event::{Event, Request};
 use wiggum_core::ids::{QuestionId, Seq, TaskId};
 use wiggum_core::state::Loop;
 use wiggum_core::tasks::TaskState;
-use wiggum_store::{LoopRecord, Pending, RequestId};
+use wiggum_store::{Left, LoopRecord, Pending, RequestId};
 
 use crate::clock::Clock;
 use crate::desk::watch::{Happened, Watch};
@@ -22,6 +22,9 @@ use crate::words::{answer_words, describe};
 /// How long we wait for the engine's word. It takes requests up within a tenth of a second, unless
 /// it is just committing.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often it is looked again whether a question is open, while the loop goes on.
+const LOOKS: u32 = 10;
 
 /// What it means when the engine took up a request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -110,14 +113,25 @@ impl Loops {
         Ok(Reply { state, message })
     }
 
-    /// Of several answers to a question the first is left, and the others are told of it.
+    /// Of several answers to a question the first is left, and the others are told of it. One that came while the
+    /// question was open, with no other before it, is the first.
     fn leave(&mut self, record: &LoopRecord, request: &Request, by: &str) -> Result<RequestId, DeskError> {
-        let now = Machine::new().wall();
         let Request::Answer { question: id, .. } = *request else {
-            return Ok(self.store.post(record.id, request, by, now)?);
+            return Ok(self.store.post(record.id, request, by, Machine::new().wall())?);
         };
         let same = |other: &Request| matches!(other, Request::Answer { question, .. } if *question == id);
-        self.store.post_first(record.id, request, by, now, &same)?.map_err(|first| waits(id, &first))
+        let mut looks = LOOKS;
+        loop {
+            let status = self.status(record)?;
+            self.require_open(record, id, &status)?;
+            // A loop that never rests cannot be waited for: its engine says what it makes of it.
+            let as_of = (looks > 0).then_some(status.seq);
+            match self.store.post_first(record.id, request, by, Machine::new().wall(), as_of, &same)? {
+                Left::First(left) => return Ok(left),
+                Left::Taken(first) => return Err(waits(id, &first)),
+                Left::Moved => looks = looks.saturating_sub(1),
+            }
+        }
     }
 
     /// As [`Loops::deliver`], for requests that mean the engine that runs now.

@@ -5,7 +5,7 @@ use wiggum_backlog::PlanValue;
 use wiggum_core::event::Request;
 use wiggum_core::ids::LoopId;
 use wiggum_engine::wake;
-use wiggum_store::LoopRecord;
+use wiggum_store::{Left, LoopRecord};
 
 use super::{Keeper, StateDir, VaultError, carry};
 use crate::layout::NEEDS_ACTION;
@@ -94,7 +94,7 @@ impl Keeper {
             (Request::Answer { question: one, .. }, Request::Answer { question: other, .. }) => one == other,
             (other, request) => other == request,
         };
-        if self.store.post_first(id, request, BY, Timestamp::now(), &same)?.is_err() {
+        if let Left::Taken(_) = self.store.post_first(id, request, BY, Timestamp::now(), None, &same)? {
             return Ok(());
         }
         let dir = StateDir::of(self.vault.root());
