@@ -348,6 +348,7 @@ fn bounded(text: &str) -> String {
 mod tests {
     use super::*;
     use uuid::Uuid;
+    use wiggum_core::budget::{Scope, Unit};
     use wiggum_core::event::{Answer, EVENT_VERSION, QuestionKind};
     use wiggum_core::ids::QuestionId;
 
@@ -405,6 +406,21 @@ mod tests {
         assert_eq!(ended(EndReason::GoalAchieved), Kind::Completion);
         assert_eq!(ended(EndReason::BudgetExhausted), Kind::Budget);
         assert_eq!(ended(EndReason::NoProgress), Kind::Failure);
+    }
+
+    #[test]
+    fn a_budget_is_told_with_its_figures() {
+        let told = told(Event::BudgetAlert {
+            scope: Scope::Loop,
+            task: None,
+            unit: Unit::Usd,
+            spent: 4.0,
+            limit: 5.0,
+            threshold: 0.8,
+        });
+        let told = told.unwrap();
+        assert_eq!(told.kind, Kind::Budget);
+        assert_eq!(told.title, "main: $4.00 of $5.00 are spent (budget: loop)");
     }
 
     #[test]

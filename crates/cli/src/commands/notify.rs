@@ -12,7 +12,7 @@ use wiggum_store::{Delivery as Place, LoopRecord, Undelivered};
 
 use crate::args::{NotifyCommand, NotifyStatus, NotifyWhich, OutputArgs};
 use crate::commands::loops::Loops;
-use crate::commands::{Surroundings, print_json, refuse_inside_agent, surroundings};
+use crate::commands::{Surroundings, print_json, refuse_inside_agent, surroundings, surroundings_of};
 use crate::config::{self, Config, Flags};
 use crate::failure::{FAILURE, Failure};
 use crate::term::{self, Style};
@@ -320,6 +320,12 @@ fn deliver(args: &NotifyWhich) -> Result<ExitCode, Failure> {
         }
     }
     Ok(if left { ExitCode::from(FAILURE) } else { ExitCode::SUCCESS })
+}
+
+/// Those who are configured and cannot be told, and why, for `wiggum doctor`.
+pub(crate) fn unusable(workspace: &Path, config: &Config) -> Vec<(String, String)> {
+    let all = targets(&surroundings_of(workspace.to_owned()), config).into_iter();
+    all.filter_map(|target| Some((target.name.clone(), target.way.problem()?.to_owned()))).collect()
 }
 
 /// What was given up, for `wiggum doctor`: how much of it for each receiver, and why at last.
