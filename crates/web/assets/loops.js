@@ -24,7 +24,8 @@ export function loopsView(ctx) {
       ctx.connected(true);
       const others = elsewhere || [];
       drawQuestions(inbox.questions, new Map(others.flatMap((place) => place.loops.map((loop) => [loop.id, place.repository]))));
-      const none = h("div.empty", null, h("h3", null, "No loop has run here yet"), h("p", null, "Start one with ", h("code", null, "wiggum run"), "; it appears here by itself."));
+      const how = ["Start one with ", h("code", null, "wiggum run"), "; it appears here by itself."];
+      const none = others.length ? h("p.soft", null, "No loop has run here yet. ", how) : h("div.empty", null, h("h3", null, "No loop has run here yet"), h("p", null, how));
       show(list, section(repository, loops, null, loops.length === 0 && none), others.map((place) => section(place.repository, place.loops, place.problem)));
     } catch (error) {
       ctx.failed(error);

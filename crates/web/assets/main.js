@@ -56,7 +56,7 @@ function themeButton() {
 }
 
 function header(...parts) {
-  return h("header.top", null, h("a.brand", { href: "#/", "aria-label": "All loops" }, h("i.logo", { "aria-hidden": "true" }), "Wiggum"), ...parts,
+  return h("header.top", null, h("a.brand", { href: "#/", "aria-label": "Wiggum, all loops" }, h("i.logo", { "aria-hidden": "true" }), "Wiggum"), ...parts,
     session.read_only && !frozen && h("span.tag", null, "only looking"), themeButton());
 }
 
