@@ -8,6 +8,7 @@
 mod agents;
 mod licences;
 mod metadata;
+mod programs;
 mod steps;
 mod tools;
 mod tracked;
@@ -74,11 +75,12 @@ fn test() -> Result<String, Failed> {
     steps.step("tools", tools::install)?;
     steps.step("agents", agents::install)?;
     lint_steps(&mut steps)?;
-    // Documentation tests are part of this; so are the arrows between crates and the comparison of
-    // generated files.
-    steps.counted("tests", cargo(["test", "--workspace", "--no-fail-fast"]))?;
-    // Apart from the others, so that no other build ever holds a mutant.
-    let mutants = ["test", "-p", "wiggum-sim", "--features", "mutants", "--test", "mutants"];
+    // The arrows between crates and the comparison of generated files are part of this.
+    steps.counting("tests", programs::run)?;
+    steps.counted("examples in the documentation", cargo(["test", "--workspace", "--doc"]))?;
+    // Apart from the others, so that no other build ever holds a mutant; as part of the workspace, so that
+    // what others wrote is not built again.
+    let mutants = ["test", "--workspace", "--features", "wiggum-sim/mutants", "--test", "mutants"];
     steps.counted("mutants", cargo(mutants))?;
     Ok(steps.summary())
 }

@@ -58,9 +58,18 @@ impl Steps {
 
     /// A step that is one `cargo test`, its tests counted.
     pub(crate) fn counted(&mut self, name: &str, mut command: Command) -> Result<(), Failed> {
+        self.counting(name, |tests| count(&mut command, tests))
+    }
+
+    /// A step that runs tests and counts them.
+    pub(crate) fn counting(
+        &mut self,
+        name: &str,
+        work: impl FnOnce(&mut Tests) -> Result<(), String>,
+    ) -> Result<(), Failed> {
         let mut tests = Tests::default();
         let result = self.step(name, || {
-            count(&mut command, &mut tests)?;
+            work(&mut tests)?;
             if tests.passed == 0 { Err("no test ran".to_owned()) } else { Ok(tests) }
         });
         self.tests += tests;
@@ -114,24 +123,38 @@ const SILENCE: Duration = Duration::from_secs(20 * 60);
 
 /// Passes the output on and adds up cargo's `test result:` lines.
 fn count(command: &mut Command, tests: &mut Tests) -> Result<(), String> {
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|error| format!("the command cannot be started: {error}"))?;
+    listen(command, |line| {
+        println!("{line}");
+        tests.add(line);
+    })
+}
+
+/// What a test program prints, in one piece, and whether it succeeded.
+pub(crate) fn collect(command: &mut Command) -> (String, Result<(), String>) {
+    let mut output = String::new();
+    let result = listen(command, |line| {
+        output.push_str(line);
+        output.push('\n');
+    });
+    (output, result)
+}
+
+/// Both streams come line by line; a program that falls silent is ended.
+fn listen(command: &mut Command, mut hear: impl FnMut(&str)) -> Result<(), String> {
+    let cannot = |error| format!("the command cannot be started: {error}");
+    let (reader, writer) = std::io::pipe().map_err(cannot)?;
+    let second = writer.try_clone().map_err(cannot)?;
+    let mut child = command.stdout(writer).stderr(second).spawn().map_err(cannot)?;
+    // Its ends of the pipe would keep ours open.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
     let (lines, printed) = mpsc::channel();
-    if let Some(stdout) = child.stdout.take() {
-        thread::spawn(move || {
-            let all = BufReader::new(stdout).split(b'\n').map_while(Result::ok);
-            all.map_while(|line| lines.send(line).ok()).for_each(drop);
-        });
-    }
+    thread::spawn(move || {
+        let all = BufReader::new(reader).split(b'\n').map_while(Result::ok);
+        all.map_while(|line| lines.send(line).ok()).for_each(drop);
+    });
     loop {
         match printed.recv_timeout(SILENCE) {
-            Ok(line) => {
-                let line = String::from_utf8_lossy(&line);
-                println!("{line}");
-                tests.add(&line);
-            }
+            Ok(line) => hear(&String::from_utf8_lossy(&line)),
             Err(RecvTimeoutError::Disconnected) => return succeed(child.wait()),
             Err(RecvTimeoutError::Timeout) => {
                 drop(child.kill());
@@ -153,7 +176,7 @@ impl std::ops::AddAssign for Tests {
 }
 
 impl Tests {
-    fn add(&mut self, line: &str) {
+    pub(crate) fn add(&mut self, line: &str) {
         let Some((_, counts)) = line.split_once("test result: ") else { return };
         for part in counts.split(['.', ';']) {
             let mut words = part.split_whitespace();
@@ -170,7 +193,7 @@ impl Tests {
     }
 }
 
-fn seconds(duration: Duration) -> String {
+pub(crate) fn seconds(duration: Duration) -> String {
     let tenths = duration.as_millis().div_ceil(100);
     match tenths {
         0..600 => format!("{}.{} s", tenths / 10, tenths % 10),

@@ -15,8 +15,8 @@ use wiggum_core::policy::Millis;
 use wiggum_core::state::Loop;
 use wiggum_core::tasks::TaskState;
 use wiggum_engine::Observer;
-use wiggum_engine::words::describe;
 pub(crate) use wiggum_engine::words::{answer_words, duration, elapsed, flag_name};
+use wiggum_engine::words::{counted, describe};
 
 use crate::ask::{KEYS, Terminal};
 use crate::cost::cost;
@@ -340,13 +340,12 @@ impl Narrator {
         }
         self.progress(state);
         if counts.unverified > 0 {
-            self.line(&style.yellow(&format!(
-                "  {} unverified: claimed, with no check to confirm it",
-                counts.unverified
-            )));
+            self.line(
+                &style.yellow(&format!("  {} unverified: no check has confirmed it", counts.unverified)),
+            );
         }
-        let mut facts =
-            vec![format!("{} iterations", state.run.iterations), duration(Millis(state.run.active_ms))];
+        let iterations = counted(state.run.iterations as usize, "iteration");
+        let mut facts = vec![iterations, duration(Millis(state.run.active_ms))];
         if state.run.usage.tokens() > 0 || state.run.usage.cost_usd > 0.0 {
             facts.push(cost(&state.run.usage));
         }

@@ -71,6 +71,48 @@ fn what_was_refused_or_not_sent_is_certain() {
     refused("bad-schema", 1, "describes the params of `send` in a way that makes no sense");
 }
 
+/// What a call over HTTP comes to; the token for the server is never shown, nor sent to another.
+#[track_caller]
+fn over_http(how: &str, uncertain: bool, expected: &str) {
+    let (place, _server) = Place::hostile_http(how);
+    let said = place.send();
+    assert_eq!(said.code, Some(1), "{how}: {} {}", said.out, said.err);
+    assert!(said.err.contains(expected), "{how}: {}", said.err);
+    assert_eq!(said.out.contains("\"uncertain\": true"), uncertain, "{how}: {}", said.out);
+    assert!(!format!("{}{}", said.out, said.err).contains("hunter22"), "{how}: {} {}", said.out, said.err);
+    let log = place.log();
+    assert!(!log.contains("elsewhere"), "{how}: {log}");
+    assert!(log.matches("called").count() <= 1, "{how}: called again: {log}");
+}
+
+#[test]
+fn a_server_over_http_that_answers_is_heard() {
+    for how in ["fine", "streams"] {
+        let (place, _server) = Place::hostile_http(how);
+        let said = place.send();
+        assert_eq!(said.code, Some(0), "{how}: {}", said.err);
+        assert_eq!(said.json()["text"], "did hello");
+    }
+}
+
+#[test]
+fn what_was_sent_over_http_and_not_answered_properly_is_uncertain() {
+    over_http("cuts", true, "broke the connection off");
+    over_http("cuts-stream", true, "whether `send` was carried out is not known");
+    over_http("never", true, "did not answer within 2 s");
+    over_http("huge", true, "sent an answer of more than 16777216 bytes");
+    over_http("endless-event", true, "whether `send` was carried out is not known");
+    over_http("not-json", true, "sent an answer that cannot be read: <html>It works!</html>");
+    over_http("fails", true, "answered HTTP 503: the mill has burnt down");
+}
+
+#[test]
+fn what_was_refused_over_http_is_certain() {
+    over_http("refuses", false, "answered HTTP 429: too many letters today");
+    over_http("moved", false, "now, and must be configured so");
+    over_http("login", false, "answered HTTP 401");
+}
+
 #[test]
 fn nothing_was_called_where_the_tool_changed_in_between() {
     let place = Place::hostile("changed", "");

@@ -72,3 +72,30 @@ fn what_is_written_today_is_what_was_written_then() {
         }
     }
 }
+
+#[test]
+fn the_first_version_of_calls_still_means_what_it_meant() {
+    let journal = read(include_str!("journals/v1-calls.jsonl"));
+    assert_eq!(checker::check(&journal), vec![]);
+    let state = Loop::fold(&journal);
+    assert_eq!(state.run.ended.as_ref().map(|(reason, _)| *reason), Some(EndReason::GoalAchieved));
+    let told: Vec<(&str, &TaskState, Option<&str>)> = state
+        .tasks
+        .iter()
+        .map(|entry| {
+            let result = entry.result.as_ref().map(|result| result.excerpt.as_str());
+            (entry.spec.id.as_str(), &entry.state, result)
+        })
+        .collect();
+    let done = |verified| TaskState::Done { verified };
+    // Whether the third was sent nobody knew, until a person said so.
+    assert_eq!(
+        told,
+        [
+            ("step_1", &done(true), Some("created notes/one.md")),
+            ("step_2", &done(true), Some(r#"{"id": "m1"}"#)),
+            ("step_3", &done(false), None),
+            ("step_4", &done(true), Some("It said m1")),
+        ]
+    );
+}

@@ -2,8 +2,9 @@
 #![allow(dead_code, reason = "each test file uses its part of this")]
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -32,6 +33,16 @@ impl From<Output> for Said {
     }
 }
 
+/// Ends with the test.
+pub(crate) struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
 impl Place {
     pub(crate) fn new(config: &str) -> Self {
         let base = tempfile::tempdir().unwrap();
@@ -57,6 +68,28 @@ impl Place {
         place
     }
 
+    /// The same over HTTP, with a token for it; the server ends with what is returned.
+    pub(crate) fn hostile_http(how: &str) -> (Self, Server) {
+        let place = Self::new("");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mcp/hostile_http.py");
+        let mut server = Command::new("python3");
+        server.arg(script).arg(how).arg(place.root.join("log"));
+        // It has much to say about connections that others break off.
+        server.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut server = Server(server.spawn().unwrap());
+        let mut port = String::new();
+        BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut port).unwrap();
+        let port = port.trim();
+        place.write(
+            "wiggum.toml",
+            &format!(
+                "[mcp.servers.it]\nurl = \"http://127.0.0.1:{port}/mcp\"\nbearer_env = \"TOKEN\"\n\
+                 start_timeout = \"10s\"\ncall_timeout = \"2s\"\n"
+            ),
+        );
+        (place, server)
+    }
+
     pub(crate) fn write(&self, name: &str, text: &str) {
         fs::write(self.root.join(name), text).unwrap();
     }
@@ -70,6 +103,7 @@ impl Place {
         let mut command = Command::new(env!("CARGO_BIN_EXE_wiggum"));
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.base.path().join("home")).env("SANDBOX", self.base.path());
+        command.env("TOKEN", "hunter22hunter22");
         command.args(args).current_dir(&self.root).stdin(Stdio::null());
         command
     }

@@ -1,0 +1,382 @@
+//! How an iteration ends: by a verdict, a commit, a hook that refuses it, or cut short.
+
+use jiff::Timestamp;
+
+use super::{EndedIteration, Loop, OpenIteration, Stage, Workspace, add_millis, verdict_name};
+use crate::breaker;
+use crate::checkpoint::{Ended, Phase};
+use crate::event::{Exit, Trouble, Verdict};
+use crate::forecast::forecast;
+use crate::handoff::Trigger;
+use crate::health::Health;
+use crate::ids::{Attempt, TaskId};
+use crate::mutant::{Mutant, planted};
+use crate::question::{flagged, repeated_error};
+use crate::signal::support::Rows;
+use crate::tasks::{AttemptMemory, TaskState};
+use crate::text::head;
+
+/// How many ended iterations the status shows.
+const RECENT_ITERATIONS: usize = 20;
+
+/// How much of an attempt's message is remembered.
+const REMEMBERED_WORDS: usize = 600;
+
+impl Loop {
+    /// Accepted work is landed; everything else goes back to its task.
+    pub(super) fn judge(&mut self, verdict: &Verdict, at: Timestamp) {
+        let worked = !matches!(verdict, Verdict::Unavailable { .. });
+        if let Some(open) = self.open.as_ref().filter(|open| worked && !open.own) {
+            self.rows = self.rows_with(open);
+        }
+        let accepted = match verdict {
+            Verdict::Accepted { verified } => Some(*verified),
+            _ => planted(Mutant::AcceptsEverything).then_some(false),
+        };
+        if let Some(verified) = accepted {
+            if let Some(open) = &mut self.open {
+                open.stage = Stage::Landing { verified };
+            }
+            return;
+        }
+        let Some(open) = self.open.take() else { return };
+        if open.has_changes() && self.git {
+            self.unkept = Some((open.task.clone(), open.iteration));
+        }
+        match verdict {
+            Verdict::Unavailable { trouble, message } => self.note_unavailable(&open, trouble, message, at),
+            _ => self.send_back(open, verdict, at),
+        }
+    }
+
+    fn send_back(&mut self, mut open: OpenIteration, verdict: &Verdict, at: Timestamp) {
+        if matches!(verdict, Verdict::HandedOver { .. }) {
+            // The next one starts with a fresh context.
+            open.session = None;
+        }
+        self.note_worked(&open);
+        if open.vitals.health != Health::Terminated {
+            self.run.terminations = 0;
+        }
+        let progress = self.count_progress(&open);
+        self.note_in_breaker(&open, verdict, progress, at);
+        self.remember_ended(&open, verdict_name(verdict), at);
+        self.close(&open, phase_after(verdict), verdict_name(verdict), at);
+        let Some(stuck) = self.note_attempt(&open, verdict, at) else { return };
+        self.set_state(&open.task, TaskState::Open, at);
+        if !stuck {
+            let outcome = match verdict {
+                // Nobody else has told what is wrong.
+                Verdict::Errored { failure } if open.own => failure.message.as_str(),
+                verdict => verdict_name(verdict),
+            };
+            self.note_exhausted(&open.task, outcome);
+        }
+        self.follow_up(&open, verdict, stuck, at);
+    }
+
+    /// What its task knows of the attempt from now on. Returns whether it fails by the same error over and
+    /// over; nothing if the task is gone.
+    fn note_attempt(&mut self, open: &OpenIteration, verdict: &Verdict, at: Timestamp) -> Option<bool> {
+        let slot = self.tasks.slot(&open.task)?;
+        let no_failure =
+            matches!(verdict, Verdict::Asked | Verdict::Held { .. } | Verdict::HandedOver { .. });
+        self.tasks.note_attempt(slot, at, !no_failure);
+        let entry = &mut self.tasks.entries[slot];
+        entry.attempts = open.attempt;
+        if !open.has_changes() {
+            entry.kept = None;
+        }
+        entry.remember(remembered(open, verdict_name(verdict), feedback(verdict, open)));
+        Some(match verdict {
+            // What needs no agent has its retries, and nobody it could be stuck with.
+            Verdict::Errored { .. } if open.own => false,
+            Verdict::Errored { failure } => {
+                entry.count_error(&failure.signature, self.policy.limits.stuck_threshold)
+            }
+            Verdict::Refuted { .. }
+            | Verdict::Unclaimed
+            | Verdict::Asked
+            | Verdict::Held { .. }
+            | Verdict::HandedOver { .. } => {
+                entry.error_streak = None;
+                false
+            }
+            Verdict::Accepted { .. } | Verdict::Unavailable { .. } => false,
+        })
+    }
+
+    /// The questions and delays that follow from a verdict.
+    fn follow_up(&mut self, open: &OpenIteration, verdict: &Verdict, stuck: bool, at: Timestamp) {
+        let asks = |question| (Some(open.task.clone()), question);
+        match verdict {
+            Verdict::Errored { failure } if stuck => {
+                self.run.consecutive_errors = 0;
+                self.run.without_progress = 0;
+                self.breaker.forget_streaks();
+                let times = self.policy.limits.stuck_threshold;
+                self.to_ask.push_back(asks(repeated_error(&open.task, failure, times)));
+            }
+            Verdict::Errored { .. } => {
+                self.run.consecutive_errors += u32::from(!open.own);
+                self.delay_after_error(&open.task, at);
+            }
+            Verdict::Asked => {
+                self.run.consecutive_errors = 0;
+                self.to_ask.extend(open.asked.iter().cloned().map(asks));
+            }
+            Verdict::Held { reasons } => {
+                self.run.consecutive_errors = 0;
+                self.to_ask.push_back(asks(flagged(&open.task, reasons)));
+            }
+            Verdict::Refuted { .. }
+            | Verdict::Unclaimed
+            | Verdict::HandedOver { .. }
+            | Verdict::Accepted { .. }
+            | Verdict::Unavailable { .. } => {
+                self.run.consecutive_errors = 0;
+            }
+        }
+    }
+
+    /// The rows with the iteration under way.
+    pub(crate) fn rows_with(&self, open: &OpenIteration) -> Rows {
+        let says_done = open.claim.is_some() || open.phrase.is_some();
+        self.rows.with(says_done, open.inspection.as_ref().is_some_and(|seen| seen.only_tests))
+    }
+
+    /// As if it had not been started, but for its work and for what is known of the agent now.
+    fn note_unavailable(&mut self, open: &OpenIteration, trouble: &Trouble, message: &str, at: Timestamp) {
+        self.breaker.lose_probe();
+        let iteration = open.iteration;
+        self.agents.note_trouble(&self.policy.agents, &open.agent, iteration, trouble, message, at);
+        self.run.iterations = self.run.iterations.saturating_sub(1);
+        self.remember_ended(open, "agent unavailable", at);
+        self.handoffs.pending.clone_from(&open.after_handoff);
+        self.set_state(&open.task, TaskState::Open, at);
+    }
+
+    pub(super) fn complete(&mut self, task: &TaskId, attempt: Attempt, verified: bool, at: Timestamp) {
+        let phase_before = self.tasks.current_phase();
+        let open = self.open.take();
+        if let Some(open) = &open {
+            self.note_worked(open);
+            self.remember_ended(open, "completed", at);
+            self.close(open, Phase::Complete, "completed", at);
+        }
+        self.run.completed += 1;
+        self.run.consecutive_errors = 0;
+        self.run.without_progress = 0;
+        self.run.terminations = 0;
+        self.breaker.close();
+        self.rows.commit();
+        self.workspace = Workspace::Clean;
+        self.unkept = None;
+        if let Some(slot) = self.tasks.slot(task) {
+            let entry = &mut self.tasks.entries[slot];
+            entry.attempts = attempt;
+            entry.forget_failures();
+            entry.kept = None;
+            if entry.spec.work.is_agents() {
+                self.history.completed(&entry.spec, entry.spent);
+            }
+            if let Some(open) = &open {
+                entry.remember(remembered(open, "completed", String::new()));
+            }
+        }
+        self.set_state(task, TaskState::Done { verified }, at);
+        let counts = self.tasks.counts();
+        if self.history.first.is_none() && 4 * counts.done >= counts.total {
+            self.history.first = forecast(self);
+        }
+        if let (Some(open), Some(phase), Some(next)) = (open, phase_before, self.tasks.current_phase())
+            && self.policy.handoff.on_phase
+            && next > phase
+        {
+            self.handoffs.due = Some((open.iteration, open.attempt, Trigger::Phase { phase }));
+        }
+    }
+
+    pub(super) fn refuse_commit(&mut self, output: &str, at: Timestamp) {
+        let Some(open) = self.open.take() else { return };
+        self.unkept = Some((open.task.clone(), open.iteration));
+        self.run.consecutive_errors = 0;
+        let progress = self.count_progress(&open);
+        let seen = breaker::Seen::Ended { progress };
+        self.breaker.note(&self.policy.breaker, seen, self.run.number, at);
+        self.remember_ended(&open, "commit refused", at);
+        self.close(&open, Phase::Testing, "commit refused", at);
+        if let Some(slot) = self.tasks.slot(&open.task) {
+            self.tasks.note_attempt(slot, at, true);
+            let entry = &mut self.tasks.entries[slot];
+            entry.attempts = open.attempt;
+            entry.error_streak = None;
+            let feedback = format!("The checks passed, but a git hook refused the commit:\n{output}");
+            entry.remember(remembered(&open, "commit refused", feedback));
+        }
+        self.set_state(&open.task, TaskState::Open, at);
+        self.note_exhausted(&open.task, "commit refused");
+    }
+
+    pub(super) fn interrupt(&mut self, at: Timestamp) {
+        self.close_question_of_agent();
+        self.breaker.lose_probe();
+        let under_way = self.open.clone().filter(|_| planted(Mutant::InterruptsTwice));
+        let Some(open) = std::mem::replace(&mut self.open, under_way) else { return };
+        self.iterations = open.iteration.saturating_sub(1);
+        self.run.iterations = self.run.iterations.saturating_sub(1);
+        if open.vitals.health == Health::Terminated {
+            // It will be given up again, in the attempt that takes the place of this one.
+            self.run.terminations = self.run.terminations.saturating_sub(1);
+        }
+        self.note_worked(&open);
+        self.handoffs.pending.clone_from(&open.after_handoff);
+        self.set_state(&open.task, TaskState::Open, at);
+    }
+
+    /// What every ended iteration leaves behind: a checkpoint to be made, what was learnt, and
+    /// whether work is handed over.
+    fn close(&mut self, open: &OpenIteration, phase: Phase, outcome: &str, at: Timestamp) {
+        self.checkpoints.ended(Ended::of(open, phase, outcome, at));
+        self.memory.remember(open.iteration, &open.task, &open.notes.learnt);
+        let handoff = open.handoff.as_ref().filter(|_| phase == Phase::Handoff);
+        self.handoffs.pending = handoff.map(|handoff| handoff.trigger.clone());
+        let trigger = match open.error {
+            Some(_) if open.own => None,
+            Some(_) if open.handoff.is_none() => {
+                self.handoffs.errored(&self.policy.handoff, open.exit == Some(Exit::TimedOut))
+            }
+            Some(_) | None => {
+                self.handoffs.worked();
+                None
+            }
+        };
+        self.handoffs.due = trigger.map(|trigger| (open.iteration, open.attempt, trigger));
+    }
+
+    /// No progress means neither a completion nor a change of the tree.
+    fn count_progress(&mut self, open: &OpenIteration) -> bool {
+        if open.own {
+            return true;
+        }
+        let Some(slot) = self.tasks.slot(&open.task) else { return false };
+        let entry = &mut self.tasks.entries[slot];
+        let digest = open.inspection.as_ref().map(|seen| seen.digest.clone());
+        let changed = match (&digest, &entry.last_digest) {
+            (Some(now), Some(before)) => now != before,
+            (Some(_), None) => open.inspection.as_ref().is_some_and(|seen| seen.changed_total > 0),
+            (None, _) => false,
+        };
+        entry.last_digest = digest;
+        if changed {
+            self.run.without_progress = 0;
+        } else {
+            self.run.without_progress += 1;
+        }
+        changed
+    }
+
+    fn note_in_breaker(&mut self, open: &OpenIteration, verdict: &Verdict, progress: bool, at: Timestamp) {
+        if open.own {
+            return;
+        }
+        let seen = match verdict {
+            Verdict::Errored { failure } => breaker::Seen::Failed {
+                signature: &failure.signature,
+                denied: open.trouble == Some(Trouble::PermissionDenied),
+                progress,
+            },
+            Verdict::Asked | Verdict::Held { .. } => breaker::Seen::Asked,
+            Verdict::Refuted { .. }
+            | Verdict::Unclaimed
+            | Verdict::HandedOver { .. }
+            | Verdict::Accepted { .. }
+            | Verdict::Unavailable { .. } => breaker::Seen::Ended { progress },
+        };
+        self.breaker.note(&self.policy.breaker, seen, self.run.number, at);
+    }
+
+    fn delay_after_error(&mut self, task: &TaskId, at: Timestamp) {
+        let Some(slot) = self.tasks.slot(task) else { return };
+        let retry = &self.policy.retry;
+        let doublings = self.tasks.entries[slot].failures.saturating_sub(1).min(20);
+        let wait = retry.backoff.0.saturating_mul(1 << doublings).min(retry.backoff_max.0);
+        if wait > 0 {
+            let until = add_millis(at, wait);
+            self.tasks.delay(slot, until);
+        }
+    }
+
+    pub(super) fn note_exhausted(&mut self, task: &TaskId, outcome: &str) {
+        let Some(entry) = self.tasks.get(task) else { return };
+        let early = u32::from(planted(Mutant::GivesUpEarly));
+        let exhausted = entry.failures + early > entry.max_retries(&self.policy);
+        if exhausted && !planted(Mutant::ForgivesFailures) {
+            let reason = format!("{} attempts, the last: {outcome}", entry.failures);
+            self.to_fail.push_back((task.clone(), reason));
+        }
+    }
+
+    fn remember_ended(&mut self, open: &OpenIteration, outcome: &str, at: Timestamp) {
+        if self.recent.len() == RECENT_ITERATIONS {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(EndedIteration {
+            iteration: open.iteration,
+            task: open.task.clone(),
+            attempt: open.attempt,
+            started_at: open.started_at,
+            ended_at: at,
+            outcome: outcome.to_owned(),
+            usage: open.usage,
+        });
+    }
+
+    /// The engine itself is not an agent that could come to be missed.
+    fn note_worked(&mut self, open: &OpenIteration) {
+        if !open.own {
+            self.agents.worked(&open.agent, open.session.as_ref());
+        }
+    }
+}
+
+/// Where the task stands after an attempt that was not accepted.
+fn phase_after(verdict: &Verdict) -> Phase {
+    match verdict {
+        Verdict::Accepted { .. } => Phase::Complete,
+        Verdict::Refuted { .. } => Phase::Testing,
+        Verdict::Unclaimed | Verdict::Errored { .. } | Verdict::Unavailable { .. } => Phase::Implementing,
+        Verdict::Asked | Verdict::Held { .. } => Phase::Reviewing,
+        Verdict::HandedOver { .. } => Phase::Handoff,
+    }
+}
+
+fn remembered(open: &OpenIteration, outcome: &str, feedback: String) -> AttemptMemory {
+    let seen = open.inspection.as_ref();
+    AttemptMemory {
+        attempt: open.attempt,
+        outcome: outcome.to_owned(),
+        feedback,
+        agent: open.agent.clone(),
+        changed: seen.map(|seen| seen.changed.clone()).unwrap_or_default(),
+        changed_total: seen.map_or(0, |seen| seen.changed_total),
+        message: head(&open.message, REMEMBERED_WORDS).to_owned(),
+    }
+}
+
+fn feedback(verdict: &Verdict, open: &OpenIteration) -> String {
+    match verdict {
+        Verdict::Accepted { .. } => String::new(),
+        Verdict::Refuted { reasons } | Verdict::Held { reasons } => reasons.join("\n\n"),
+        Verdict::Unclaimed => {
+            format!("It ended without claiming to be done. Its last words:\n{}", open.message)
+        }
+        Verdict::Errored { failure } => failure.message.clone(),
+        Verdict::Unavailable { message, .. } => message.clone(),
+        Verdict::HandedOver { trigger } => match &open.notes.handoff {
+            Some(why) => format!("It stopped so that you can go on ({trigger}): {why}"),
+            None => format!("It stopped so that you can go on: {trigger}. Its last words:\n{}", open.message),
+        },
+        Verdict::Asked => open.asked.iter().map(|question| format!("Asked: {}", question.summary)).collect(),
+    }
+}

@@ -1,0 +1,219 @@
+//! The iteration under way.
+
+use jiff::Timestamp;
+
+use crate::event::{Claim, Event, Evidence, Exit, Failure, Flag, Question, Trouble, Usage};
+use crate::handoff::{Handover, Trigger};
+use crate::health::Vitals;
+use crate::ids::{Attempt, Iteration, TaskId};
+use crate::mutant::{Mutant, planted};
+use crate::policy::Millis;
+use crate::signal::notes::Notes;
+use crate::weaken::is_test_path;
+use crate::work::{Call, Reported};
+
+/// How many changed paths are remembered of an attempt.
+const REMEMBERED_PATHS: usize = 20;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenIteration {
+    pub iteration: Iteration,
+    pub task: TaskId,
+    pub attempt: Attempt,
+    pub agent: String,
+    pub base: Option<String>,
+    pub branch: Option<String>,
+    pub carried: Option<String>,
+    pub started_at: Timestamp,
+    pub stage: Stage,
+    pub claim: Option<Claim>,
+    pub asked: Vec<Question>,
+    pub error: Option<Failure>,
+    pub trouble: Option<Trouble>,
+    pub session: Option<String>,
+    pub exit: Option<Exit>,
+    pub message: String,
+    pub tree_taken: bool,
+    pub evidence: Vec<Evidence>,
+    pub inspection: Option<Inspection>,
+    pub flags: Vec<Flag>,
+    /// How often a hook changed the tree of this attempt.
+    pub altered: u32,
+    pub usage: Option<Usage>,
+    pub vitals: Vitals,
+    /// A phrase of its message that supports a claim.
+    pub phrase: Option<String>,
+    pub tool_calls: u32,
+    pub agent_duration: Millis,
+    pub notes: Notes,
+    /// The agent should come to an end so that another can go on.
+    pub handoff: Option<Handover>,
+    /// The iteration before it handed over.
+    pub after_handoff: Option<Trigger>,
+    /// The engine does the work itself, without an agent.
+    pub own: bool,
+    /// The engine saw for itself that its own work is done.
+    pub witnessed: bool,
+    /// The call that was begun.
+    pub call: Option<Call>,
+    /// What the agent said through tools of ours.
+    pub reported: Reported,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The agent runs.
+    Agent,
+    /// The agent is gone; evidence is gathered.
+    Judging,
+    /// Accepted; to be written to the backlog and committed.
+    Landing { verified: bool },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Inspection {
+    /// The first paths that differ.
+    pub changed: Vec<String>,
+    pub changed_total: u32,
+    /// Tests were changed, and nothing else.
+    pub only_tests: bool,
+    pub digest: String,
+}
+
+impl OpenIteration {
+    /// As it starts; the loop knows the rest.
+    pub(super) fn new(
+        event: &Event,
+        own: bool,
+        after_handoff: Option<Trigger>,
+        at: Timestamp,
+    ) -> Option<Self> {
+        let Event::IterationStarted {
+            iteration, task, attempt, agent, session, base, branch, carried, ..
+        } = event
+        else {
+            return None;
+        };
+        Some(Self {
+            iteration: *iteration,
+            task: task.clone(),
+            attempt: *attempt,
+            agent: agent.clone(),
+            base: base.clone(),
+            branch: branch.clone(),
+            carried: carried.clone(),
+            started_at: at,
+            stage: Stage::Agent,
+            claim: None,
+            asked: Vec::new(),
+            error: None,
+            trouble: None,
+            session: session.clone(),
+            exit: None,
+            message: String::new(),
+            tree_taken: false,
+            evidence: Vec::new(),
+            inspection: None,
+            flags: Vec::new(),
+            altered: 0,
+            usage: None,
+            vitals: Vitals::new(at),
+            phrase: None,
+            tool_calls: 0,
+            agent_duration: Millis(0),
+            notes: Notes::default(),
+            handoff: None,
+            after_handoff,
+            own,
+            witnessed: false,
+            call: None,
+            reported: Reported::default(),
+        })
+    }
+
+    /// The work tree differs from what it was at the start.
+    pub(super) fn has_changes(&self) -> bool {
+        self.inspection.as_ref().is_some_and(|seen| seen.changed_total > 0)
+    }
+
+    /// What the agent said and did, as far as its end tells.
+    pub(super) fn end_agent(&mut self, event: &Event) {
+        let Event::AgentEnded {
+            message,
+            usage,
+            claim,
+            phrase,
+            questions,
+            error,
+            exit,
+            flags,
+            facts,
+            notes,
+            duration,
+            ..
+        } = event
+        else {
+            return;
+        };
+        self.tool_calls = facts.tool_calls;
+        self.agent_duration = *duration;
+        self.notes.clone_from(notes);
+        self.stage = Stage::Judging;
+        self.message.clone_from(&message.excerpt);
+        self.usage = *usage;
+        self.claim.clone_from(claim);
+        self.phrase.clone_from(phrase);
+        self.asked.clone_from(questions);
+        self.error.clone_from(error);
+        self.trouble.clone_from(&facts.trouble);
+        if facts.session.is_some() {
+            self.session.clone_from(&facts.session);
+        }
+        if facts.trouble == Some(Trouble::ContextFull) {
+            // Going on with it would only fail again.
+            self.session = None;
+        }
+        self.exit = Some(*exit);
+        self.note_flags(flags);
+    }
+
+    pub(super) fn take_tree(&mut self, flags: &[Flag]) {
+        self.tree_taken = true;
+        self.note_flags(flags);
+    }
+
+    /// A hook changed what was judged: it is judged again.
+    pub(super) fn alter_tree(&mut self) {
+        self.stage = Stage::Judging;
+        if planted(Mutant::TrustsAltered) {
+            return;
+        }
+        self.altered += 1;
+        self.tree_taken = false;
+        self.forget_evidence();
+    }
+
+    pub(super) fn inspect(&mut self, changed: &[String], changed_total: u32, digest: &str, flags: &[Flag]) {
+        self.inspection = Some(Inspection {
+            changed: changed.iter().take(REMEMBERED_PATHS).cloned().collect(),
+            changed_total,
+            digest: digest.to_owned(),
+            only_tests: !changed.is_empty() && changed.iter().all(|path| is_test_path(path)),
+        });
+        self.note_flags(flags);
+    }
+
+    pub(super) fn forget_evidence(&mut self) {
+        self.evidence.clear();
+        self.inspection = None;
+    }
+
+    /// What is looked at again after a crash is flagged once.
+    fn note_flags(&mut self, flags: &[Flag]) {
+        for flag in flags {
+            if !self.flags.contains(flag) {
+                self.flags.push(flag.clone());
+            }
+        }
+    }
+}

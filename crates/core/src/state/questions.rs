@@ -1,0 +1,127 @@
+//! Questions to people, and what their answers change.
+
+use jiff::Timestamp;
+
+use super::{Loop, OpenQuestion};
+use crate::event::{Answer, Question, QuestionKind};
+use crate::ids::{QuestionId, TaskId};
+use crate::question::{Meaning, failed_question, meaning};
+use crate::tasks::TaskState;
+
+impl Loop {
+    pub(super) fn raise(
+        &mut self,
+        id: QuestionId,
+        task: &Option<TaskId>,
+        question: &Question,
+        at: Timestamp,
+    ) {
+        self.next_question = self.next_question.max(id.0);
+        if self.to_ask.front().is_some_and(|(of, asked)| of == task && asked == question) {
+            self.to_ask.pop_front();
+        }
+        self.questions
+            .insert(id, OpenQuestion { task: task.clone(), question: question.clone(), raised_at: at });
+        if let Some(task) = task {
+            match question.kind {
+                QuestionKind::Stuck
+                | QuestionKind::Deviation
+                | QuestionKind::Repeated
+                | QuestionKind::Flagged
+                | QuestionKind::Uncertain => self.set_state(task, TaskState::Parked(id), at),
+                QuestionKind::Failed | QuestionKind::Blocked => {
+                    self.run.asked_about.insert(task.clone());
+                }
+                QuestionKind::Unresponsive => {
+                    if let Some(open) = &mut self.open {
+                        open.vitals.question = Some(id);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn answer(&mut self, id: QuestionId, answer: &Answer, at: Timestamp) {
+        let Some(asked) = self.questions.remove(&id) else { return };
+        self.breaker.close();
+        if asked.question.kind == QuestionKind::Unresponsive {
+            self.answer_about_agent(id, answer, at);
+            return;
+        }
+        let meaning = meaning(&asked.question, answer);
+        if meaning == Meaning::Abort {
+            self.run.stop_requested = Some(format!("answer to {id}"));
+        }
+        let Some(task) = asked.task else { return };
+        match meaning {
+            Meaning::Guide(text) => {
+                if let Some(slot) = self.tasks.slot(&task) {
+                    self.tasks.entries[slot].guidance.push(text);
+                }
+                self.reopen(&task, at);
+            }
+            Meaning::Approve => {
+                if let Some(slot) = self.tasks.slot(&task) {
+                    let reasons = asked.question.context.lines().map(str::to_owned);
+                    self.tasks.entries[slot].approved.extend(reasons);
+                }
+                self.reopen(&task, at);
+            }
+            Meaning::Retry => self.reopen(&task, at),
+            Meaning::Done => {
+                self.call_happened(&task);
+                self.settle_by_person(&task, TaskState::Done { verified: false }, at);
+            }
+            Meaning::Skip => self.settle_by_person(&task, TaskState::Skipped, at),
+            Meaning::SkipDependents => {
+                for waiting in self.tasks.waiting_on(&task) {
+                    self.settle_by_person(&waiting, TaskState::Skipped, at);
+                }
+            }
+            // Whether it happened is still unknown.
+            Meaning::Abort if asked.question.kind == QuestionKind::Uncertain => {
+                self.to_ask.push_back((Some(task), asked.question));
+            }
+            Meaning::Abort => {
+                if matches!(self.tasks.get(&task).map(|entry| &entry.state), Some(TaskState::Parked(_))) {
+                    self.set_state(&task, TaskState::Open, at);
+                    // The question stood in for its failure, which nobody has forgiven.
+                    self.note_exhausted(&task, "nobody said how to go on");
+                }
+            }
+        }
+    }
+
+    fn answer_about_agent(&mut self, id: QuestionId, answer: &Answer, at: Timestamp) {
+        if *answer == Answer::Abort {
+            self.run.stop_requested = Some(format!("answer to {id}"));
+        }
+        let Some(open) = &mut self.open else { return };
+        open.vitals.answer(answer, at);
+        if let Answer::Words { text } = answer
+            && let Some(slot) = self.tasks.slot(&open.task)
+        {
+            self.tasks.entries[slot].guidance.push(text.clone());
+        }
+    }
+
+    pub(super) fn ask_about_failed(&mut self, task: &TaskId, reason: &str) {
+        if self.run.asked_about.insert(task.clone()) {
+            let waiting = self.tasks.waiting_on(task);
+            self.to_ask.push_back((Some(task.clone()), failed_question(task, reason, &waiting)));
+        }
+    }
+
+    /// Whatever the agent has come to, there is nothing left to ask about it.
+    pub(super) fn close_question_of_agent(&mut self) {
+        if let Some(id) = self.open.as_mut().and_then(|open| open.vitals.question.take()) {
+            self.questions.remove(&id);
+        }
+    }
+
+    pub(crate) fn close_questions_of(&mut self, task: &TaskId) {
+        self.to_fail.retain(|(failing, _)| failing != task);
+        self.questions.retain(|_, asked| asked.task.as_ref() != Some(task));
+        self.to_ask.retain(|(of, _)| of.as_ref() != Some(task));
+    }
+}
