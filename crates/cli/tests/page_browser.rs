@@ -7,21 +7,19 @@
 mod serving;
 mod support;
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::json;
 use serving::{ASKING, Page};
 use support::Sandbox;
-
-/// What drives the browser, and what judges whether everybody can use the page.
-const PACKAGES: [&str; 2] = ["playwright-core@1.65.0", "axe-core@4.14.0"];
+use wiggum_testkit::browser::Browser;
 
 #[test]
 fn the_page_works_in_a_browser() {
-    let Some([driver, judge]) = packages() else { return };
+    let Some(browser) = Browser::find_or_skip("the page is not tried in a browser") else { return };
     let sandbox = Sandbox::with_tasks(&["A", "C", "B"]);
     sandbox.make_pipe("ready");
     sandbox.make_pipe("go");
@@ -33,10 +31,8 @@ fn the_page_works_in_a_browser() {
     fs::create_dir(&other).unwrap();
     sandbox.git_in(&other, &["init", "-q"]);
     let page = Page::open_in(&sandbox, &other, &[]);
-    let shots = cache().join("shots");
-    fs::create_dir_all(&shots).unwrap();
     let file = sandbox.base().join("sent.html");
-    let told = json!({ "playwright": driver, "axe": judge, "url": page.url, "shots": shots, "file": file });
+    let told = json!({ "playwright": browser.playwright, "axe": browser.axe, "url": page.url, "shots": browser.shots, "file": file });
 
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/page.mjs");
     let mut node = sandbox.command("node");
@@ -61,37 +57,4 @@ fn the_page_works_in_a_browser() {
     }
     let status = node.wait().unwrap();
     assert!(status.success() && said.contains("all of it works"), "{said}");
-}
-
-/// Both modules, installed once below `target/`; none where there is no browser.
-#[expect(clippy::print_stderr, reason = "what is skipped must be seen")]
-fn packages() -> Option<[PathBuf; 2]> {
-    let skip = |why: &str| {
-        eprintln!("SKIPPED: the page is not tried in a browser: {why}");
-        None
-    };
-    if !Path::new("/usr/bin/chromium").exists() {
-        return skip("there is no /usr/bin/chromium");
-    }
-    let modules = ["playwright-core/index.mjs", "axe-core/axe.min.js"];
-    let modules = modules.map(|module| cache().join("node_modules").join(module));
-    fs::create_dir_all(cache()).unwrap();
-    // Tests in other processes may want it at the same time.
-    let lock = File::create(cache().join("lock")).unwrap();
-    lock.lock().unwrap();
-    if !modules.iter().all(|module| module.exists()) {
-        #[expect(clippy::disallowed_methods, reason = "tests install what they need")]
-        let mut npm = std::process::Command::new("npm");
-        npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1", "--prefix"]);
-        let installed = npm.arg(cache()).args(PACKAGES).stdout(Stdio::null()).status();
-        if !installed.is_ok_and(|status| status.success()) {
-            return skip(&format!("npm cannot install {}", PACKAGES.join(" and ")));
-        }
-    }
-    Some(modules)
-}
-
-fn cache() -> PathBuf {
-    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
-    target.canonicalize().unwrap_or(target).join("browser")
 }
