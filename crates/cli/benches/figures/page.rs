@@ -5,6 +5,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -60,15 +62,17 @@ pub(crate) fn pages(table: &mut Table) -> Outcome<()> {
     let place = Place::with_backlog(TASKS)?;
     let run = start(&place, 1.0, &[])?;
     let (server, link) = serve(&place)?;
-    let open = open(&link)?;
+    let open = Pages::open(&link)?;
     let before = ticks(&server)?;
+    let begun = Instant::now();
     let beside = share_of(&run)?;
-    let served = (ticks(&server)? - before) / WINDOW.as_secs_f64();
-    drop(open);
+    let served = (ticks(&server)? - before) / begun.elapsed().as_secs_f64();
+    let heard = open.heard()?;
     table.limited("200 open pages cost the loop, `wiggum serve` beside it", beside - alone, "%", 5.0);
-    table.told("… the loop alone, and with them", alone, "%");
-    table.told("", beside, "%");
+    table.told("… the loop alone", alone, "%");
+    table.told("… the loop with them", beside, "%");
     table.told("… the server", served, "%");
+    table.told("… heard by each page meanwhile", heard / 1024.0, "KiB");
 
     let place = Place::with_backlog(TASKS)?;
     let mut unseen = start(&place, 1.0, &["--web"])?;
@@ -77,12 +81,12 @@ pub(crate) fn pages(table: &mut Table) -> Outcome<()> {
     let place = Place::with_backlog(TASKS)?;
     let mut run = start(&place, 1.0, &["--web"])?;
     let link = link_of(&mut run)?;
-    let open = self::open(&link)?;
+    let open = Pages::open(&link)?;
     let seen = share_of(&run)?;
-    drop(open);
+    open.heard()?;
     table.limited("200 open pages cost the loop, `wiggum run --web`", seen - unseen, "%", 5.0);
-    table.told("… the same process without pages, and with them", unseen, "%");
-    table.told("", seen, "%");
+    table.told("… the same process without pages", unseen, "%");
+    table.told("… the same process with them", seen, "%");
     Ok(())
 }
 
@@ -188,23 +192,40 @@ fn share_of(process: &Ended) -> Outcome<f64> {
     Ok((ticks(process)? - before) / WINDOW.as_secs_f64())
 }
 
-/// What an open page keeps: a stream of events, which it reads.
-fn open(link: &Link) -> Outcome<Vec<TcpStream>> {
-    let mut open = Vec::new();
-    for _ in 0..PAGES {
-        let mut stream = TcpStream::connect(&link.address)?;
-        let (address, token) = (&link.address, &link.token);
-        write!(
-            stream,
-            "GET /api/v1/loops/main/events/stream HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\r\n"
-        )?;
-        open.push(stream.try_clone()?);
-        std::thread::Builder::new().stack_size(64 * 1024).spawn(move || {
-            let mut buffer = [0; 16 * 1024];
-            while stream.read(&mut buffer).is_ok_and(|read| read > 0) {}
-        })?;
+/// What open pages keep: a stream of events each, which they read.
+struct Pages {
+    streams: Vec<TcpStream>,
+    bytes: Arc<AtomicUsize>,
+}
+
+impl Pages {
+    fn open(link: &Link) -> Outcome<Self> {
+        let (mut streams, bytes) = (Vec::new(), Arc::<AtomicUsize>::default());
+        for _ in 0..PAGES {
+            let mut stream = TcpStream::connect(&link.address)?;
+            let (address, token) = (&link.address, &link.token);
+            let path = "/api/v1/loops/main/events/stream";
+            write!(
+                stream,
+                "GET {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\r\n"
+            )?;
+            streams.push(stream.try_clone()?);
+            let bytes = Arc::clone(&bytes);
+            std::thread::Builder::new().stack_size(64 * 1024).spawn(move || {
+                let mut buffer = [0; 16 * 1024];
+                while let Ok(read @ 1..) = stream.read(&mut buffer) {
+                    bytes.fetch_add(read, Ordering::Relaxed);
+                }
+            })?;
+        }
+        Ok(Self { streams, bytes })
     }
-    Ok(open)
+
+    /// What each of them was told, on average; pages that hear nothing cost nothing.
+    fn heard(self) -> Outcome<f64> {
+        let heard = self.bytes.load(Ordering::Relaxed) / self.streams.len();
+        if heard < 10_000 { Err(format!("each page heard {heard} bytes").into()) } else { Ok(heard as f64) }
+    }
 }
 
 /// Has a browser measure.
