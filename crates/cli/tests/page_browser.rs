@@ -23,7 +23,7 @@ fn the_page_works_in_a_browser() {
     let sandbox = Sandbox::with_tasks(&["A", "C", "B"]);
     sandbox.make_pipe("ready");
     sandbox.make_pipe("go");
-    let verify = ["--verify", "echo looking; grep -q fine $WIGGUM_TASK_ID.txt"];
+    let verify = ["--verify", "seq 3000; echo looking; grep -q fine $WIGGUM_TASK_ID.txt"];
     let mut started = Some(sandbox.start(ASKING, &verify));
     sandbox.wait_ready();
     // Served from another repository, so that all of it is about a loop elsewhere on the machine.

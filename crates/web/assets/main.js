@@ -124,6 +124,7 @@ function oneLoop(id) {
   function openBox() {
     box = where.task ? taskBox(ctx, where.task, () => { location.hash = link(id, { ...where, task: null }); }) : null;
     show(side, box && box.el);
+    side.scrollTop = 0;
     side.classList.toggle("open", Boolean(box));
   }
 

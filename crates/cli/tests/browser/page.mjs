@@ -95,6 +95,8 @@ try {
   const other = watch(await desktop.newPage());
   await other.goto(page.url());
   await other.waitForSelector(".question");
+  // A page in the background is drawn once a second.
+  await page.bringToFront();
 
   // What an agent printed is text, whatever it is.
   const base = page.url().split("#")[0];
@@ -169,6 +171,17 @@ try {
   await page.keyboard.press("Escape");
   await page.waitForSelector(".inspector", { state: "detached" });
 
+  // A line that passes a task by has a place beside it, and ten thousand tasks are placed at once.
+  const beside = await page.evaluate(async () => {
+    const { layout } = await import("/graph.js");
+    const { spots, ways } = layout([{ after: [] }, { after: [0] }, { after: [0, 1] }]);
+    const [way] = ways.get("0 2");
+    const start = Date.now();
+    layout(Array.from({ length: 10000 }, (_, at) => ({ after: at ? [at - 1, Math.floor(at / 2)] : [] })));
+    return { x: spots[way].x === spots[1].x, clear: spots[way].y + 12 <= spots[1].y || spots[way].y >= spots[1].y + 46, took: Date.now() - start };
+  });
+  must(beside.x && beside.clear && beside.took < 2000, `lines run through tasks: ${JSON.stringify(beside)}`);
+
   // Back in time by keys, and to now again.
   await tab(page, "Panel");
   const slider = page.getByRole("slider");
@@ -193,6 +206,7 @@ try {
     await shot(small, `phone-${view.split("?")[0]}${view.includes("?") ? "-task" : ""}`);
   }
   await phone.close();
+  await page.bringToFront();
 
   // One answers, both see it.
   await other.waitForSelector(".question");
@@ -233,6 +247,14 @@ try {
   await tab(sent, "Panel");
   await sent.getByRole("slider").press("Home");
   await sent.waitForFunction(() => /0 of 3 done|of 0 done/.test(document.querySelector(".panel")?.textContent));
+  await tab(sent, "Cost");
+  await sent.waitForFunction(() => document.querySelector("tbody tr:last-child td")?.textContent === "0");
+  await sent.getByRole("button", { name: "End", exact: true }).click();
+  await sent.waitForFunction(() => document.querySelector("tbody tr:last-child td")?.textContent === "4");
+  await sent.goto(`file://${file}#/l/${loop}/tasks?task=C`);
+  await sent.locator(".evidence summary").click();
+  await sent.getByRole("button", { name: "Show all of it" }).click();
+  await sent.waitForFunction(() => document.querySelector(".evidence pre").textContent.includes("\n1500\n"));
   await sent.close();
 
   must(complaints.length === 0, complaints.join("\n"));
