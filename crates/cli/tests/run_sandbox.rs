@@ -427,3 +427,48 @@ fn what_takes_the_place_of_landlock_is_said() {
     let expected = "none, agents can write wherever you can: this kernel has no Landlock";
     assert!(said.contains(expected) && said.contains("bwrap is not installed"), "{said}");
 }
+
+/// A step of a plan that is an agent's.
+const AGENT_STEP: &str = "---
+plan_id: tidy
+objective: \"Tidy up\"
+total_steps: 1
+completed_steps: 0
+status: approved
+approval_required: false
+iterations_used: 0
+max_iterations: 3
+---
+- [ ] **Step 1:** Tidy the notes (action_type: agent)
+  - Prompt: tidy them
+";
+
+#[test]
+fn an_agent_of_a_plan_neither_approves_nor_answers() {
+    let script = r#"
+        cd Notes
+        try notes 'echo tidy > list.md'
+        try approve 'echo x > ../Approved/Plans/more.md'
+        try approve-by-moving 'mv ../Plans/wish.md ../Approved/Plans/wish.md'
+        try swap 'mv ../Approved ../Elsewhere'
+        try answer 'echo x > ../Needs_Action/plan_blocked_tidy.md'
+        try log 'echo x >> ../Logs/Plan_Execution/tidy.md'
+        try journal 'echo x > ../.wiggum/journal.db'
+        claim"#;
+    for kind in kinds() {
+        let sandbox = Sandbox::walled(&["one"]);
+        sandbox.wiggum(&["vault", "init", "v"]).exits(0);
+        sandbox.write("v/Notes/list.md", "untidy\n");
+        sandbox.write("v/Plans/wish.md", &AGENT_STEP.replace("tidy", "wish"));
+        sandbox.write("v/Approved/Plans/tidy.md", AGENT_STEP);
+        let command = sandbox.agent(&format!("{TRY}{script}"));
+        sandbox.write("v/wiggum.toml", &format!("[agent]\ncommand = {command:?}\nsandbox = {kind:?}\n"));
+        sandbox.wiggum(&["vault", "run", "v"]).exits(0);
+        let tried = sandbox.read("v/Notes/tried");
+        let refused =
+            attempts(&["approve", "approve-by-moving", "swap", "answer", "log", "journal"], "refused");
+        let expected = [vec!["notes: done".to_owned()], refused].concat();
+        assert_eq!(tried.lines().collect::<Vec<_>>(), expected, "{kind}");
+        assert!(sandbox.exists("v/Done/tidy.md") && sandbox.exists("v/Plans/wish.md"), "{kind}");
+    }
+}

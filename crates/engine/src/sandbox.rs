@@ -139,7 +139,12 @@ impl Engine<'_> {
         let sandbox = &self.settings.sandbox;
         let kind = sandbox.kind.clone()?;
         let places = Places { home: home(), env: environment(agent) };
-        let mut writable = vec![self.settings.workspace.clone()];
+        let inner = Inner::of(&self.dir, &self.dir.reports(self.journal.id), self.git.as_ref());
+        let closed = Closed { workspace: &self.settings.workspace, names: &self.settings.closed };
+        let mut writable = match &kind {
+            Kind::Landlock(_) if !closed.names.is_empty() => [closed.others(), inner.needed.clone()].concat(),
+            Kind::Landlock(_) | Kind::Bwrap { .. } => vec![self.settings.workspace.clone()],
+        };
         // A work tree's own and the one it shares with others may both lie elsewhere.
         let repository = self.git.iter().flat_map(|git| [git.git_dir(), git.common_dir()]);
         writable.extend(repository.filter_map(|dir| dir.canonicalize().ok()));
@@ -148,12 +153,11 @@ impl Engine<'_> {
         writable.extend(places.caches());
         writable.extend(places.own(agent.driver.as_ref()));
         writable.extend(sandbox.writable.iter().filter_map(|path| places.at_home(path)));
-        let inner = Inner::of(&self.dir, &self.dir.reports(self.journal.id), self.git.as_ref());
         Some(Confinement {
             kind,
             helper: self.settings.wiggum.clone(),
             writable: outermost(writable),
-            read_only: inner.read_only,
+            read_only: [inner.read_only, closed.entries()].concat(),
             writable_again: inner.needed,
         })
     }
@@ -178,6 +182,33 @@ impl Inner {
             read_only: [dir.path().to_owned()].into_iter().chain(hooks).collect(),
             needed: [lock, reports.to_owned()].into_iter().filter(is_plain).collect(),
         }
+    }
+}
+
+/// Entries of the workspace in which a file means something: an approval, an answer.
+struct Closed<'a> {
+    workspace: &'a Path,
+    names: &'a [String],
+}
+
+impl Closed<'_> {
+    fn entries(&self) -> Vec<PathBuf> {
+        self.all().filter(|path| self.has(path)).collect()
+    }
+
+    /// What else is in the workspace now, for Landlock, which knows no exceptions; so nothing new can be put
+    /// beside it.
+    fn others(&self) -> Vec<PathBuf> {
+        let is_ours = |path: &Path| path.file_name().is_some_and(|name| name == StateDir::NAME);
+        self.all().filter(|path| !self.has(path) && !is_ours(path) && !path.is_symlink()).collect()
+    }
+
+    fn all(&self) -> impl Iterator<Item = PathBuf> + use<> {
+        fs::read_dir(self.workspace).into_iter().flatten().flatten().map(|entry| entry.path())
+    }
+
+    fn has(&self, path: &Path) -> bool {
+        path.file_name().is_some_and(|name| self.names.iter().any(|closed| name.eq_ignore_ascii_case(closed)))
     }
 }
 
