@@ -20,7 +20,9 @@ pub(crate) use serve::{ServeArgs, Whom};
 pub(crate) use simulate::SimulateArgs;
 pub(crate) use vault::{VaultArgs, VaultCommand};
 
+use clap::builder::TypedValueParser as _;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use wiggum_engine::desk::cost::By;
 
 /// Runs coding agents over a backlog: one fresh context per task, its work checked by the engine
 /// itself, and a person asked only when one is needed.
@@ -397,7 +399,7 @@ pub(crate) struct CostArgs {
     #[command(flatten)]
     pub(crate) of: LoopArgs,
     /// What to add up by; `loop` shows all loops of this repository
-    #[arg(long, value_enum, default_value_t = By::Task)]
+    #[arg(long, value_parser = cost_by(), default_value = By::Task.name())]
     pub(crate) by: By,
     /// Also say what finishing will cost, from what the loop's own tasks have cost
     #[arg(long)]
@@ -407,25 +409,10 @@ pub(crate) struct CostArgs {
     pub(crate) csv: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum By {
-    Task,
-    Agent,
-    Model,
-    Day,
-    Loop,
-}
-
-impl From<By> for wiggum_engine::desk::cost::By {
-    fn from(by: By) -> Self {
-        match by {
-            By::Task => Self::Task,
-            By::Agent => Self::Agent,
-            By::Model => Self::Model,
-            By::Day => Self::Day,
-            By::Loop => Self::Loop,
-        }
-    }
+/// The words for it are those of every other surface.
+fn cost_by() -> impl clap::builder::TypedValueParser<Value = By> {
+    let of_that_name = |name: String| By::ALL.into_iter().find(|by| by.name() == name).unwrap_or_default();
+    clap::builder::PossibleValuesParser::new(By::ALL.map(By::name)).map(of_that_name)
 }
 
 #[derive(Debug, Args)]

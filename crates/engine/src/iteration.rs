@@ -604,6 +604,11 @@ impl Sink for AgentSink {
         self.pass_on(stream, &shown);
     }
 
+    /// Whoever looks on sees the last lines while the agent thinks about the next.
+    fn silence(&mut self) {
+        drop(self.transcript.as_mut().map(Transcript::flush));
+    }
+
     fn ended(&mut self, ended: Ended) {
         let [stdout, stderr] = &mut self.redactors;
         let (stdout, stderr) = (stdout.finish(), stderr.finish());

@@ -100,7 +100,8 @@ fn found(installed: io::Result<PathBuf>, what: &str) -> Option<PathBuf> {
     }
 }
 
-fn npm(name: &str, packages: &[&str]) -> io::Result<PathBuf> {
+/// Installs packages under a name below `target/`; tells where their programs are.
+pub(crate) fn npm(name: &str, packages: &[&str]) -> io::Result<PathBuf> {
     let place = cache().join(name);
     once(&place, packages, || {
         // Without the network it should give up soon.

@@ -14,6 +14,7 @@ mod floor;
 mod fold;
 mod iteration;
 mod journal;
+mod page;
 mod parse;
 mod place;
 mod start;
@@ -31,7 +32,7 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 type Measure = fn(&mut Table) -> Outcome<()>;
 
-const FIGURES: [(&str, Measure); 14] = [
+const FIGURES: [(&str, Measure); 18] = [
     // First, since its memory is the most that this process ever held.
     ("supervise", supervise::measure),
     ("iteration", iteration::wall),
@@ -47,6 +48,10 @@ const FIGURES: [(&str, Measure); 14] = [
     ("crowd", crowd::measure),
     ("plan", vault::steps),
     ("watch", vault::watch),
+    ("paint", page::paint),
+    ("screen", page::screen),
+    ("pages", page::pages),
+    ("weight", page::weight),
 ];
 
 fn main() -> Outcome<()> {

@@ -22,6 +22,16 @@ use super::{Ended, Grace, Input, Launch, LaunchError, Stop, Stream, system};
 /// As much as a pipe holds.
 const CHUNK: usize = 64 * 1024;
 
+/// Longer than a program that is printing pauses, shorter than a person who looks on notices.
+const SILENCE: Duration = Duration::from_millis(100);
+
+/// What is heard of a program while it runs.
+pub(super) enum Heard<'b> {
+    Output(Stream, &'b [u8]),
+    /// Nothing for a moment, after something.
+    Silence,
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StopRequest {
     pub(super) why: Stop,
@@ -40,6 +50,8 @@ pub(super) struct Supervisor {
     stderr: Option<File>,
     control: Option<Control>,
     stopping: Stopping,
+    /// When silence is worth telling; nobody waits for it while there was nothing to hear.
+    silent_at: Option<Instant>,
 }
 
 struct Feed {
@@ -102,6 +114,7 @@ impl Supervisor {
             stderr: Some(stderr),
             control: None,
             stopping: Stopping::No,
+            silent_at: None,
         })
     }
 
@@ -118,7 +131,7 @@ impl Supervisor {
         abandon(self.main, self.token);
     }
 
-    pub(super) fn supervise(mut self, output: &mut dyn FnMut(Stream, &[u8])) -> Ended {
+    pub(super) fn supervise(mut self, output: &mut dyn FnMut(Heard<'_>)) -> Ended {
         let mut buffer = vec![0; CHUNK];
         while !self.step(&mut buffer, output) {}
         let status = self.reap();
@@ -134,16 +147,18 @@ impl Supervisor {
     }
 
     /// Waits for the next thing to happen and deals with it; true when the program has ended.
-    fn step(&mut self, buffer: &mut [u8], output: &mut dyn FnMut(Stream, &[u8])) -> bool {
+    fn step(&mut self, buffer: &mut [u8], output: &mut dyn FnMut(Heard<'_>)) -> bool {
         let ready = self.wait();
         if ready.stdin {
             self.feed();
         }
-        if ready.stdout {
-            read(&mut self.stdout, Stream::Stdout, buffer, output);
-        }
-        if ready.stderr {
-            read(&mut self.stderr, Stream::Stderr, buffer, output);
+        let out = ready.stdout && read(&mut self.stdout, Stream::Stdout, buffer, output);
+        let err = ready.stderr && read(&mut self.stderr, Stream::Stderr, buffer, output);
+        if out || err {
+            self.silent_at = Some(Instant::now() + SILENCE);
+        } else if self.silent_at.is_some_and(|at| Instant::now() >= at) {
+            self.silent_at = None;
+            output(Heard::Silence);
         }
         if ready.exit {
             self.stdin = None;
@@ -176,12 +191,12 @@ impl Supervisor {
     }
 
     fn timeout(&self) -> Option<Duration> {
-        match self.stopping {
+        let stop_at = match self.stopping {
             Stopping::No | Stopping::Killed { .. } => None,
-            Stopping::Interrupted { until, .. } | Stopping::Terminated { until, .. } => {
-                Some(until.saturating_duration_since(Instant::now()))
-            }
-        }
+            Stopping::Interrupted { until, .. } | Stopping::Terminated { until, .. } => Some(until),
+        };
+        let next = stop_at.into_iter().chain(self.silent_at).min()?;
+        Some(next.saturating_duration_since(Instant::now()))
     }
 
     /// Writes what fits. A program that closes its input without reading it is within its rights.
@@ -313,13 +328,13 @@ fn read<P: Read>(
     pipe: &mut Option<P>,
     stream: Stream,
     buffer: &mut [u8],
-    output: &mut dyn FnMut(Stream, &[u8]),
+    output: &mut dyn FnMut(Heard<'_>),
 ) -> bool {
     let Some(open) = pipe else { return false };
     match open.read(buffer) {
         Ok(0) => *pipe = None,
         Ok(count) => {
-            output(stream, &buffer[..count]);
+            output(Heard::Output(stream, &buffer[..count]));
             return true;
         }
         Err(error) if error.kind() == ErrorKind::Interrupted => return true,
@@ -333,7 +348,7 @@ fn drain<P: Read>(
     pipe: &mut Option<P>,
     stream: Stream,
     buffer: &mut [u8],
-    output: &mut dyn FnMut(Stream, &[u8]),
+    output: &mut dyn FnMut(Heard<'_>),
 ) {
     while read(pipe, stream, buffer, output) {}
 }
