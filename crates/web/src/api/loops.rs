@@ -220,7 +220,7 @@ fn inbox(books: &Books) -> Result<Inbox, Refusal> {
 /// The other repositories; one that cannot be read says why, and is in nobody's way.
 fn elsewhere(books: &Books) -> Result<Arc<Vec<Elsewhere>>, Refusal> {
     books.elsewhere(|| {
-        let told = |place: Registered| {
+        let told = |place: &Registered| {
             let read = books.at(&place.workspace, |loops| {
                 let all = loops.all()?;
                 let told = all.iter().map(|record| summary(loops, record)).collect::<Result<_, Refusal>>()?;
@@ -233,7 +233,7 @@ fn elsewhere(books: &Books) -> Result<Arc<Vec<Elsewhere>>, Refusal> {
             let repository = place.workspace.display().to_string();
             Elsewhere { loops: OtherLoops { repository, loops, problem }, questions }
         };
-        Ok(books.registered()?.into_iter().map(told).collect())
+        Ok(books.registered()?.iter().map(told).collect())
     })
 }
 
