@@ -3,6 +3,7 @@
 mod checkpoint;
 mod dispatch;
 mod mcp;
+mod notify;
 mod page;
 mod serve;
 mod simulate;
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 pub(crate) use checkpoint::{CheckpointCommand, RestoreArgs, WhichCheckpoint};
 pub(crate) use dispatch::{DispatchCommand, DispatchSend, DispatchStart};
 pub(crate) use mcp::{McpCall, McpCommand, McpTools};
+pub(crate) use notify::{NotifyCommand, NotifyStatus, NotifyWhich};
 pub(crate) use page::PageArgs;
 pub(crate) use serve::{ServeArgs, Whom};
 pub(crate) use simulate::SimulateArgs;
@@ -140,6 +142,9 @@ pub(crate) enum Command {
     /// Only this machine can reach it, and only with the token in the link it prints.
     #[command(after_help = page::EXAMPLES)]
     Serve(Box<PageArgs>),
+    /// Be told what happens: desktop, bell, webhooks, chats, a command of your own
+    #[command(subcommand, after_help = notify::EXAMPLES)]
+    Notify(NotifyCommand),
     /// MCP: servers and their tools, and the loops of this repository served to clients
     #[command(subcommand, after_help = "More in docs/mcp.md and docs/mcp-server.md.")]
     Mcp(McpCommand),
@@ -705,4 +710,5 @@ pub(crate) enum Reference {
     Configuration,
     ConfigSchema,
     EventSchema,
+    NotificationSchema,
 }

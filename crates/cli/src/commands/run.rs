@@ -15,7 +15,7 @@ use wiggum_workspace::process::{self, CommandLine};
 
 use crate::args::RunArgs;
 use crate::ask::Terminal;
-use crate::commands::{find_backlog, serve, surroundings};
+use crate::commands::{find_backlog, notify, serve, surroundings};
 use crate::config::value::{Amount, parse_duration};
 use crate::config::{self, Config, ConfigSource, Flags};
 use crate::detect;
@@ -34,6 +34,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let interactive =
         !config.headless && !args.json && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let tools = tools(&here.workspace, &config, &here.env);
+    // Before the first event, and to the end: what is still to be said is said when it is dropped.
+    let _telling = notify::beside(&here, &config);
     let mut settings = settings(&here.workspace, config, interactive)?;
     settings.registry = here.registry();
     settings.tools = Some(tools);
