@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::metadata::Metadata;
 
 /// What each crate of ours may depend on among ours.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 18] = [
     ("wiggum-core", &[]),
     ("wiggum-backlog", &["wiggum-core"]),
     ("wiggum-store", &["wiggum-core"]),
@@ -36,6 +36,8 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("wiggum-mcp", &["wiggum-core", "wiggum-door", "wiggum-engine", "wiggum-store"]),
     ("wiggum-web", &["wiggum-core", "wiggum-door", "wiggum-engine", "wiggum-store"]),
     ("wiggum-tui", &["wiggum-core", "wiggum-engine", "wiggum-store"]),
+    // A surface that only tells: it reads journals, and keeps how far it told them.
+    ("wiggum-notify", &["wiggum-core", "wiggum-engine", "wiggum-store", "wiggum-workspace"]),
     // Who may come in over HTTP; what is served, the others know.
     ("wiggum-door", &[]),
     (
@@ -49,6 +51,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "wiggum-engine",
             "wiggum-mcp",
             "wiggum-integrations",
+            "wiggum-notify",
             "wiggum-sim",
             "wiggum-store",
             "wiggum-tui",

@@ -98,14 +98,19 @@ struct Change {
     with: String,
 }
 
-/// The text with bytes replaced. Of two changes at one place, the later one comes first in the text.
+/// The text with bytes replaced; what is put at one place comes in the order of the changes.
 fn replaced(text: &str, mut changes: Vec<Change>) -> String {
-    changes.sort_by_key(|change| std::cmp::Reverse(change.range.start));
-    let mut text = text.to_owned();
+    changes.sort_by_key(|change| change.range.start);
+    let mut out = String::with_capacity(text.len());
+    let mut copied = 0;
     for Change { range, with } in changes {
-        text.replace_range(range, &with);
+        // Whatever two changes have in common is gone with the first.
+        out.push_str(&text[copied..range.start.max(copied)]);
+        out.push_str(&with);
+        copied = range.end.max(copied);
     }
-    text
+    out.push_str(&text[copied..]);
+    out
 }
 
 impl Backlog {

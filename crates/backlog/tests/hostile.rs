@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of these tests are not themselves tests")]
 
 use proptest::prelude::*;
-use wiggum_backlog::{Backlog, NewTask, Position};
+use wiggum_backlog::{Backlog, NewTask, Position, TaskChange};
 use wiggum_core::task::FileStatus;
 
 const PRD: &str = "\u{feff}{\"project\": \"p\\u00e9\", \"branchName\": \"b\",\r\n \"userStories\": [{\"id\": \"a\", \"acceptanceCriteria\": [\"x\", {\"text\": \"é\", \"check\": \"c\"}], \"priority\": 1.0, \"passes\": false},\r\n {\"id\": \"b\", \"depends_on\": [\"a\"], \"skipped\": true}]}\r\n";
@@ -32,6 +32,21 @@ fn exercise(file: &str, text: &str) {
         ] {
             drop(backlog.clone().move_task(id, to));
         }
+    }
+    if let Some(last) = ids.last() {
+        let mut edited = backlog.clone();
+        let change = TaskChange {
+            title: Some("New (title)".into()),
+            description: Some("é\n\n- x".into()),
+            depends_on: Some(Vec::new()),
+            priority: None,
+        };
+        let text = match edited.change(last, &change) {
+            Ok(()) => edited.text().to_owned(),
+            Err(_) => text.to_owned(),
+        };
+        assert_eq!(edited.text(), text);
+        assert_eq!(Backlog::parse(file, text).unwrap().tasks(), edited.tasks());
     }
     let new = NewTask { id: "new-1".into(), title: "New".into(), depends_on: ids, ..NewTask::default() };
     drop(backlog.clone().add(&new, None));

@@ -374,4 +374,81 @@ proptest! {
             prop_assert_eq!(back.task(task.id.as_str()), Some(task));
         }
     }
+
+    #[test]
+    fn any_markdown_says_what_was_asked_or_stays(
+        lines in prop::collection::vec(prop::sample::select(LINES.to_vec()), 1..14),
+        line_end in prop::sample::select(vec!["\n", "\r\n"]),
+        final_line_end in any::<bool>(),
+        front in any::<bool>(),
+        pick in any::<prop::sample::Index>(),
+        title in prop::option::of(prop::sample::select(vec!["new", "T1", "x (depends: T1)", "**b**", "T7: y", "(id: z)"])),
+        description in prop::option::of(prop::collection::vec(prop::sample::select(LINES.to_vec()), 0..4)),
+        depends_on in prop::option::of(prop::sample::subsequence(vec!["T1", "T2", "T3", "step_1", "step_2"], 0..4)),
+    ) {
+        let front = if front { format!("---{line_end}plan_id: p{line_end}---{line_end}") } else { String::new() };
+        let end = if final_line_end { line_end } else { "" };
+        let text = format!("{front}{}{end}", lines.join(line_end));
+        let Ok(before) = Backlog::parse("notes.md", text.as_str()) else { return Ok(()) };
+        if before.tasks().is_empty() {
+            return Ok(());
+        }
+        let id = before.tasks()[pick.index(before.tasks().len())].id.to_string();
+        let change = TaskChange {
+            title: title.map(str::to_owned),
+            description: description.map(|lines| lines.join("\n")),
+            priority: None,
+            depends_on: depends_on.map(|ids| ids.into_iter().map(str::to_owned).collect()),
+        };
+        let mut edited = before.clone();
+        if edited.change(&id, &change).is_err() {
+            prop_assert_eq!(edited.text(), text.as_str());
+            return Ok(());
+        }
+        let after = Backlog::parse("notes.md", edited.text()).unwrap();
+        prop_assert_eq!(edited.tasks(), after.tasks());
+        for task in before.tasks().iter().filter(|task| task.id.as_str() != id) {
+            prop_assert_eq!(after.task(task.id.as_str()), Some(task));
+        }
+        let (old, new) = (before.task(&id).unwrap(), after.task(&id).unwrap());
+        prop_assert_eq!(&new.title, change.title.as_ref().unwrap_or(&old.title));
+        prop_assert_eq!((new.status, &new.criteria), (old.status, &old.criteria));
+        let said = |text: &str| text.lines().map(|line| line.trim_end().to_owned()).filter(|line| !line.is_empty()).collect::<Vec<_>>();
+        let wanted = change.description.as_ref().unwrap_or(&old.description);
+        prop_assert_eq!(said(&new.description), said(wanted.trim()));
+        // A blank line may become the last one where a description is taken out.
+        if change.description.is_none() {
+            prop_assert_eq!(edited.text().ends_with(line_end), text.ends_with(line_end));
+        }
+        let is_mixed = |text: &str| text.contains("\r\n") && text.replace("\r\n", "").contains('\n');
+        prop_assert!(!is_mixed(edited.text()), "{:?}", edited.text());
+    }
 }
+
+/// Lines such as people write, in any order.
+const LINES: [&str; 24] = [
+    "- [ ] T1: one",
+    "- [x] **T2**: two (depends: T1)",
+    "  - [ ] T3: three",
+    "* [ ] just words",
+    "1. [!] T4. four <!-- four --> more",
+    "- [ ] **Step 1:** ask (action_type: agent)",
+    "- [!] **Step 2:** (FAILED) write (action_type: agent)",
+    "  - Dependencies: Step 1",
+    "  - Dependencies: none",
+    "  - Tool: pencil",
+    "  Depends on: T1",
+    "  - Depends on: `T2` and T1",
+    "  - Criteria: it works (check: `true`)",
+    "  - Criteria:",
+    "    - one",
+    "  plain words",
+    "    deeper words",
+    "lazy words",
+    "\ttabbed",
+    "",
+    "```",
+    "  ```sh",
+    "<!-- - [ ] T9: no -->",
+    "# Heading",
+];

@@ -3,6 +3,7 @@
 mod checkpoint;
 mod dispatch;
 mod mcp;
+mod notify;
 mod page;
 mod serve;
 mod simulate;
@@ -14,13 +15,16 @@ use std::path::PathBuf;
 pub(crate) use checkpoint::{CheckpointCommand, RestoreArgs, WhichCheckpoint};
 pub(crate) use dispatch::{DispatchCommand, DispatchSend, DispatchStart};
 pub(crate) use mcp::{McpCall, McpCommand, McpTools};
+pub(crate) use notify::{NotifyCommand, NotifyStatus, NotifyWhich};
 pub(crate) use page::PageArgs;
 pub(crate) use serve::{ServeArgs, Whom};
 pub(crate) use simulate::SimulateArgs;
 pub(crate) use tui::TuiArgs;
 pub(crate) use vault::{VaultArgs, VaultCommand};
 
+use clap::builder::TypedValueParser as _;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use wiggum_engine::desk::cost::By;
 
 /// Runs coding agents over a backlog: one fresh context per task, its work checked by the engine
 /// itself, and a person asked only when one is needed.
@@ -146,6 +150,9 @@ pub(crate) enum Command {
     /// connection ends and slows nothing. `?` shows the keys.
     #[command(after_help = tui::EXAMPLES)]
     Tui(TuiArgs),
+    /// Be told what happens: desktop, bell, webhooks, chats, a command of your own
+    #[command(subcommand, after_help = notify::EXAMPLES)]
+    Notify(NotifyCommand),
     /// MCP: servers and their tools, and the loops of this repository served to clients
     #[command(subcommand, after_help = "More in docs/mcp.md and docs/mcp-server.md.")]
     Mcp(McpCommand),
@@ -407,7 +414,7 @@ pub(crate) struct CostArgs {
     #[command(flatten)]
     pub(crate) of: LoopArgs,
     /// What to add up by; `loop` shows all loops of this repository
-    #[arg(long, value_enum, default_value_t = By::Task)]
+    #[arg(long, value_parser = cost_by(), default_value = By::Task.name())]
     pub(crate) by: By,
     /// Also say what finishing will cost, from what the loop's own tasks have cost
     #[arg(long)]
@@ -417,25 +424,10 @@ pub(crate) struct CostArgs {
     pub(crate) csv: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum By {
-    Task,
-    Agent,
-    Model,
-    Day,
-    Loop,
-}
-
-impl From<By> for wiggum_engine::desk::cost::By {
-    fn from(by: By) -> Self {
-        match by {
-            By::Task => Self::Task,
-            By::Agent => Self::Agent,
-            By::Model => Self::Model,
-            By::Day => Self::Day,
-            By::Loop => Self::Loop,
-        }
-    }
+/// The words for it are those of every other surface.
+fn cost_by() -> impl clap::builder::TypedValueParser<Value = By> {
+    let of_that_name = |name: String| By::ALL.into_iter().find(|by| by.name() == name).unwrap_or_default();
+    clap::builder::PossibleValuesParser::new(By::ALL.map(By::name)).map(of_that_name)
 }
 
 #[derive(Debug, Args)]
@@ -733,4 +725,5 @@ pub(crate) enum Reference {
     Configuration,
     ConfigSchema,
     EventSchema,
+    NotificationSchema,
 }

@@ -118,8 +118,16 @@ fn a_loop_is_told_as_it_is_and_as_it_was() {
     assert_eq!((now["counts"]["done"].as_u64(), now["last_seq"].as_u64()), (Some(3), Some(last)));
     // At every event, the page tells what the fold tells.
     let mut state = wiggum_core::state::Loop::default();
+    let mut calls = 0;
     for envelope in &journal {
         state.apply(envelope);
+        calls += u64::from(matches!(envelope.event, wiggum_core::event::Event::AgentEnded { .. }));
+        let cost = page.get(&format!("/api/v1/loops/main/cost?at={}", envelope.seq));
+        assert_eq!(cost["total"]["calls"], calls, "{}", envelope.seq);
+        let left =
+            cost["burn_down"].as_array().unwrap().last().map_or(0, |left| left["tasks"].as_u64().unwrap());
+        let counts = state.tasks.counts();
+        assert_eq!(left, (counts.total - counts.done - counts.skipped) as u64, "{}", envelope.seq);
         let then = page.get(&format!("/api/v1/loops/main?at={}", envelope.seq));
         assert_eq!(then["counts"]["done"], state.tasks.counts().done, "{}", envelope.seq);
         assert_eq!(then["current"]["task"].as_str(), state.open.as_ref().map(|open| open.task.as_str()));

@@ -1,37 +1,38 @@
 //! The page in a real Chromium: every view, a question answered while its loop runs, the slider, a phone,
-//! hostile output, two tabs, a network that is lost, a token that is none.
+//! hostile output, two tabs, a network that is lost, a token that is none; by keyboard alone, and judged by
+//! axe in light and dark.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
 mod serving;
 mod support;
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::json;
 use serving::{ASKING, Page};
 use support::Sandbox;
-
-/// What drives the browser, exactly.
-const DRIVER: &str = "playwright-core@1.65.0";
+use wiggum_testkit::browser::Browser;
 
 #[test]
 fn the_page_works_in_a_browser() {
-    let Some(driver) = driver() else { return };
+    let Some(browser) = Browser::find_or_skip("the page is not tried in a browser") else { return };
     let sandbox = Sandbox::with_tasks(&["A", "C", "B"]);
     sandbox.make_pipe("ready");
     sandbox.make_pipe("go");
-    let verify = ["--verify", "echo looking; grep -q fine $WIGGUM_TASK_ID.txt"];
+    let verify = ["--verify", "seq 3000; echo looking; grep -q fine $WIGGUM_TASK_ID.txt"];
     let mut started = Some(sandbox.start(ASKING, &verify));
     sandbox.wait_ready();
-    let page = Page::open(&sandbox, &[]);
-    let shots = cache().join("shots");
-    fs::create_dir_all(&shots).unwrap();
+    // Served from another repository, so that all of it is about a loop elsewhere on the machine.
+    let other = sandbox.base().join("elsewhere");
+    fs::create_dir(&other).unwrap();
+    sandbox.git_in(&other, &["init", "-q"]);
+    let page = Page::open_in(&sandbox, &other, &[]);
     let file = sandbox.base().join("sent.html");
-    let told = json!({ "playwright": driver, "url": page.url, "shots": shots, "file": file });
+    let told = json!({ "playwright": browser.playwright, "axe": browser.axe, "url": page.url, "shots": browser.shots, "file": file });
 
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/page.mjs");
     let mut node = sandbox.command("node");
@@ -56,36 +57,4 @@ fn the_page_works_in_a_browser() {
     }
     let status = node.wait().unwrap();
     assert!(status.success() && said.contains("all of it works"), "{said}");
-}
-
-/// The module that drives the browser, installed once below `target/`; none where there is no browser.
-#[expect(clippy::print_stderr, reason = "what is skipped must be seen")]
-fn driver() -> Option<PathBuf> {
-    let skip = |why: &str| {
-        eprintln!("SKIPPED: the page is not tried in a browser: {why}");
-        None
-    };
-    if !Path::new("/usr/bin/chromium").exists() {
-        return skip("there is no /usr/bin/chromium");
-    }
-    let module = cache().join("node_modules/playwright-core/index.mjs");
-    fs::create_dir_all(cache()).unwrap();
-    // Tests in other processes may want it at the same time.
-    let lock = File::create(cache().join("lock")).unwrap();
-    lock.lock().unwrap();
-    if !module.exists() {
-        #[expect(clippy::disallowed_methods, reason = "tests install what they need")]
-        let mut npm = std::process::Command::new("npm");
-        npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1", "--prefix"]);
-        let installed = npm.arg(cache()).arg(DRIVER).stdout(Stdio::null()).status();
-        if !installed.is_ok_and(|status| status.success()) {
-            return skip("npm cannot install playwright-core");
-        }
-    }
-    Some(module)
-}
-
-fn cache() -> PathBuf {
-    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
-    target.canonicalize().unwrap_or(target).join("browser")
 }

@@ -13,6 +13,7 @@ fn the_reference_documents_are_up_to_date() {
     check("configuration", "docs/configuration.md");
     check("config-schema", "docs/reference/wiggum.schema.json");
     check("event-schema", "docs/reference/events.schema.json");
+    check("notification-schema", "docs/reference/notification.schema.json");
 }
 
 #[test]

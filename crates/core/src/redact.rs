@@ -24,6 +24,8 @@ pub fn is_secret_name(name: &str) -> bool {
         "CREDENTIALS",
         "APIKEY",
         "PAT",
+        // Whoever knows the address may speak there.
+        "WEBHOOK",
     ]
     .into_iter()
     .any(is)
@@ -179,9 +181,15 @@ mod tests {
 
     #[test]
     fn names_of_secrets() {
-        for name in
-            ["GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "OPENAI_API_KEY", "PGPASSWORD", "npm_token", "GH_PAT"]
-        {
+        for name in [
+            "GITHUB_TOKEN",
+            "AWS_SECRET_ACCESS_KEY",
+            "OPENAI_API_KEY",
+            "PGPASSWORD",
+            "npm_token",
+            "GH_PAT",
+            "SLACK_WEBHOOK_URL",
+        ] {
             assert!(is_secret_name(name), "{name}");
         }
         for name in

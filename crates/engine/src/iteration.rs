@@ -604,11 +604,9 @@ impl Sink for AgentSink {
         self.pass_on(stream, &shown);
     }
 
-    fn quiet(&mut self) {
-        // Whoever looks on need not wait until it says more.
-        if let Some(transcript) = &mut self.transcript {
-            drop(transcript.flush());
-        }
+    /// Whoever looks on sees the last lines while the agent thinks about the next.
+    fn silence(&mut self) {
+        drop(self.transcript.as_mut().map(Transcript::flush));
     }
 
     fn ended(&mut self, ended: Ended) {

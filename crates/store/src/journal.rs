@@ -214,7 +214,7 @@ fn kind_of(payload: &str) -> &str {
         .expect("an internally tagged enum is written with its tag first")
 }
 
-fn last_seq(connection: &Connection, loop_id: LoopId) -> rusqlite::Result<Seq> {
+pub(crate) fn last_seq(connection: &Connection, loop_id: LoopId) -> rusqlite::Result<Seq> {
     connection
         .prepare_cached("SELECT coalesce(max(seq), 0) FROM events WHERE tenant = 'local' AND loop = ?1")?
         .query_row([loop_id.0.as_bytes()], |row| column::counter(row, 0))

@@ -1,6 +1,6 @@
 //! The journal of every loop, and what is kept beside it, in one SQLite file.
 //!
-//! - [`Store`] keeps events, leases, requests, blobs and projections. One [`Store::append`] is one
+//! - [`Store`] keeps events, leases, requests, blobs, projections and how far others were told. One [`Store::append`] is one
 //!   durable commit: either all of it happened or none of it.
 //! - [`transcript`] keeps what an agent printed, in compressed files of its own.
 //! - [`recording`] keeps a run as it was seen, in a file to be shown again elsewhere.
@@ -46,6 +46,7 @@
 
 mod blobs;
 mod check;
+mod deliveries;
 mod error;
 mod journal;
 mod lease;
@@ -59,11 +60,12 @@ mod store;
 pub mod transcript;
 
 pub use blobs::Blob;
+pub use deliveries::{Delivery, Failing, Undelivered};
 pub use error::StoreError;
 pub use journal::Append;
 pub use lease::Holder;
 pub use loops::{Identity, LoopRecord};
 pub use registry::{Entry, Registry};
-pub use requests::{Pending, RequestId};
+pub use requests::{Left, Pending, RequestId};
 pub use store::{Disk, Options, Store};
 pub use transcript::Transcript;

@@ -3,11 +3,12 @@
 use std::fmt;
 
 use jiff::Timestamp;
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, Row, Transaction, TransactionBehavior};
 use wiggum_core::event::Request;
 use wiggum_core::ids::{LoopId, Seq};
 
 use crate::error::{Explain, StoreError};
+use crate::journal::last_seq;
 use crate::lease::lease;
 use crate::loops::column;
 use crate::store::Store;
@@ -31,6 +32,16 @@ pub struct Pending {
     pub at: Timestamp,
 }
 
+/// What became of a request of which only the first counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Left {
+    First(RequestId),
+    /// This one was there before.
+    Taken(Pending),
+    /// The journal has gone on: look again whether it still makes sense.
+    Moved,
+}
+
 impl Store {
     pub fn post(
         &mut self,
@@ -45,6 +56,40 @@ impl Store {
             return Err(StoreError::UnknownLoop { loop_id, path: self.path.clone() });
         }
         insert(&self.connection, loop_id, request, by, at).explain(doing, &self.path)
+    }
+
+    /// As [`Store::post`], unless one of those that wait already takes its place, or the journal has gone on from
+    /// where the request made sense.
+    pub fn post_first(
+        &mut self,
+        loop_id: LoopId,
+        request: &Request,
+        by: &str,
+        at: Timestamp,
+        as_of: Option<Seq>,
+        takes_its_place: &dyn Fn(&Request) -> bool,
+    ) -> Result<Left, StoreError> {
+        let doing = "leave the request";
+        let path = &self.path;
+        // Immediate, so that nobody can leave one between our look and our own.
+        let transaction =
+            Transaction::new(&mut self.connection, TransactionBehavior::Immediate).explain(doing, path)?;
+        if lease(&transaction, loop_id).explain(doing, path)?.is_none() {
+            return Err(StoreError::UnknownLoop { loop_id, path: path.clone() });
+        }
+        let last = last_seq(&transaction, loop_id).explain(doing, path)?;
+        if as_of.is_some_and(|seq| seq != last) {
+            return Ok(Left::Moved);
+        }
+        for row in unhandled(&transaction, loop_id).explain(doing, path)? {
+            let pending = row.decode(loop_id)?;
+            if takes_its_place(&pending.request) {
+                return Ok(Left::Taken(pending));
+            }
+        }
+        let id = insert(&transaction, loop_id, request, by, at).explain(doing, path)?;
+        transaction.commit().explain(doing, path)?;
+        Ok(Left::First(id))
     }
 
     /// The requests still to be dealt with, oldest first.

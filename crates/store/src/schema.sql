@@ -1,4 +1,4 @@
--- Format 1. Additive changes get a new number and a step in store.rs.
+-- Format 1. Additive changes get a new number, a file beside this one and a step in store.rs.
 
 CREATE TABLE loops (
     id         BLOB PRIMARY KEY,

@@ -14,13 +14,16 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use crate::error::{Explain, StoreError};
 
 /// The format this build writes, kept in SQLite's `user_version`.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
+
+/// What makes each format of the one before it.
+const STEPS: [&str; FORMAT as usize] = [include_str!("schema.sql"), include_str!("notify.sql")];
 
 /// Pages of 4 KiB in the write-ahead log before they are moved into the database: about 8 MiB, some
 /// hundreds of appends. More would make the first reader after a kill -9 slow: it reads all of it.
 const CHECKPOINT_PAGES: u32 = 2000;
 
-/// There are about twenty statements in this crate; each is prepared once.
+/// There are about thirty statements in this crate; each is prepared once.
 const CACHED_STATEMENTS: usize = 32;
 
 /// Pages that one of a thousand stores keeps at hand; more come and go with an append.
@@ -200,7 +203,9 @@ fn bring_to_format(connection: &mut Connection, path: &Path) -> Result<(), Store
     let doing = "read the store's format";
     match format(connection).explain(doing, path)? {
         FORMAT => Ok(()),
-        0 => create_tables(connection).explain("create the store's tables", path),
+        // Whoever may only look finds there what there is.
+        1..FORMAT if connection.is_readonly("main").explain(doing, path)? => Ok(()),
+        0..FORMAT => upgrade(connection).explain("create the store's tables", path),
         found => Err(StoreError::Newer { path: path.to_owned(), found, known: FORMAT }),
     }
 }
@@ -209,9 +214,13 @@ fn format(connection: &Connection) -> rusqlite::Result<u32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-fn create_tables(connection: &mut Connection) -> rusqlite::Result<()> {
+fn upgrade(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
-    transaction.execute_batch(include_str!("schema.sql"))?;
+    // Asked again, since another process may have been quicker.
+    let found = format(&transaction)? as usize;
+    for step in STEPS.iter().skip(found) {
+        transaction.execute_batch(step)?;
+    }
     transaction.pragma_update(None, "user_version", FORMAT)?;
     transaction.commit()
 }

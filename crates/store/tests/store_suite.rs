@@ -6,7 +6,7 @@ mod common;
 use common::*;
 use wiggum_core::event::{Answer, Envelope, Event, Request};
 use wiggum_core::ids::{QuestionId, TaskId};
-use wiggum_store::{Append, Blob, Store, StoreError};
+use wiggum_store::{Append, Blob, Delivery, Failing, Left, Store, StoreError, Undelivered};
 
 /// Each case gets stores of its own; opening twice must give the same store.
 type Open<'a> = &'a dyn Fn() -> Store;
@@ -26,8 +26,11 @@ const CASES: &[Case] = &[
     ("a late release takes nothing away", a_late_release_takes_nothing_away),
     ("unknown loops are refused", unknown_loops_are_refused),
     ("requests wait until handled", requests_wait_until_handled),
+    ("the first of several requests is left", the_first_of_several_requests_is_left),
     ("blobs are kept once", blobs_are_kept_once),
     ("projections are disposable", projections_are_disposable),
+    ("places in the journal never go back", places_in_the_journal_never_go_back),
+    ("what was given up is remembered within bounds", what_was_given_up_is_remembered_within_bounds),
     ("two threads lose nothing", two_threads_lose_nothing),
     ("a whole store has no findings", a_whole_store_has_no_findings),
 ];
@@ -249,6 +252,77 @@ fn projections_are_disposable(open: Open<'_>) {
     };
     store.append(&batch).unwrap();
     assert_eq!(store.projection(id).unwrap(), Some((4, "{}".to_owned())));
+}
+
+fn the_first_of_several_requests_is_left(open: Open<'_>) {
+    let (id, _) = leased(&mut open());
+    let answer = |question: u32, answer: Answer| Request::Answer { question: QuestionId(question), answer };
+    let same = |request: &Request| matches!(request, Request::Answer { question, .. } if question.0 == 1);
+    let told: Vec<_> = std::thread::scope(|scope| {
+        let each = |number: u32| {
+            let mut store = open();
+            scope.spawn(move || {
+                let (request, by) = (answer(1, Answer::Option { number }), number.to_string());
+                (number, store.post_first(id, &request, &by, at(1), Some(0), &same).unwrap())
+            })
+        };
+        let all: Vec<_> = (1..=4).map(each).collect();
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    let is_first = |told: &Left| matches!(told, Left::First(_));
+    let winners: Vec<u32> =
+        told.iter().filter(|(_, told)| is_first(told)).map(|(number, _)| *number).collect();
+    assert_eq!(winners.len(), 1, "{told:?}");
+    for (_, told) in told.iter().filter(|(_, told)| !is_first(told)) {
+        assert!(matches!(told, Left::Taken(first) if first.by == winners[0].to_string()), "{told:?}");
+    }
+    let mut store = open();
+    let other = answer(2, Answer::Skip);
+    let same = |request: &Request| *request == other;
+    assert_eq!(store.post_first(id, &other, "x", at(2), Some(7), &same).unwrap(), Left::Moved);
+    assert!(is_first(&store.post_first(id, &other, "x", at(2), None, &same).unwrap()));
+    assert_eq!(store.pending(id).unwrap().len(), 2);
+}
+
+fn places_in_the_journal_never_go_back(open: Open<'_>) {
+    let mut store = open();
+    let (id, _) = leased(&mut store);
+    assert_eq!(store.known_since("hook", at(5)).unwrap(), at(5));
+    assert_eq!(store.known_since("hook", at(9)).unwrap(), at(5), "known since the first time");
+    assert_eq!(store.delivery(id, "hook").unwrap(), None);
+    let failing = Failing { seq: 8, attempts: 2, next_try: at(20), problem: "HTTP 500".into() };
+    let place = Delivery { cursor: 7, sent: 3, sent_at: Some(at(10)), failing: Some(failing) };
+    store.note_delivery(id, "hook", &place, None).unwrap();
+    store.note_delivery(id, "hook", &Delivery { cursor: 6, ..Delivery::default() }, None).unwrap();
+    let mut again = open();
+    assert_eq!(again.delivery(id, "hook").unwrap().as_ref(), Some(&place));
+    assert_eq!(again.deliveries().unwrap(), [(id, "hook".to_owned(), place)]);
+    let on = Delivery { cursor: 8, sent: 4, sent_at: Some(at(21)), failing: None };
+    again.note_delivery(id, "hook", &on, None).unwrap();
+    assert_eq!(store.delivery(id, "hook").unwrap(), Some(on));
+    assert_eq!(store.delivery(id, "other").unwrap(), None);
+}
+
+fn what_was_given_up_is_remembered_within_bounds(open: Open<'_>) {
+    let mut store = open();
+    let (id, _) = leased(&mut store);
+    for seq in 1..=130 {
+        let second = i64::try_from(seq).unwrap();
+        let given_up = Undelivered {
+            loop_id: id,
+            target: "hook".into(),
+            seq,
+            at: at(second),
+            attempts: 9,
+            problem: "HTTP 410".into(),
+        };
+        let place = Delivery { cursor: seq, ..Delivery::default() };
+        store.note_delivery(id, "hook", &place, Some(&given_up)).unwrap();
+    }
+    let found = open().undelivered().unwrap();
+    assert_eq!((found.len(), found[0].seq, found[99].seq), (100, 31, 130));
+    assert_eq!(store.clear_undelivered("hook").unwrap(), 100);
+    assert_eq!(open().undelivered().unwrap(), []);
 }
 
 fn two_threads_lose_nothing(open: Open<'_>) {

@@ -140,6 +140,22 @@ fn a_newer_format_is_refused() {
 }
 
 #[test]
+fn an_older_format_is_brought_up_to_date() {
+    let (_dir, path) = temporary();
+    let mut store = Store::open(&path).unwrap();
+    let (id, epoch) = leased(&mut store);
+    append_one(&mut store, id, epoch, 0, "kept").unwrap();
+    drop(store);
+    let old = raw(&path);
+    old.execute_batch("DROP TABLE targets; DROP TABLE deliveries; DROP TABLE undelivered").unwrap();
+    old.pragma_update(None, "user_version", 1).unwrap();
+    drop(old);
+    let store = Store::open_existing(&path).unwrap().unwrap();
+    assert_eq!(store.read(id, 0).unwrap().len(), 1);
+    assert_eq!(store.delivery(id, "hook").unwrap(), None);
+}
+
+#[test]
 fn an_event_of_a_newer_version_is_never_skipped() {
     for change in ["type = 'teleported', payload = '{\"type\":\"teleported\"}'", "v = 99"] {
         let (_dir, path) = temporary();

@@ -3,12 +3,14 @@
 //! - [`StubModel`] answers on loopback as the model providers do, by a [`Scenario`], faults included.
 //! - [`agents`] finds the real programs that `cargo xtask test` installs, and says how to run them
 //!   against the stub, and nothing else, in a home of their own.
+//! - [`browser`] drives a real browser.
 //! - [`mcp`] installs real MCP servers and the protocol's conformance suite.
 //! - [`cases`] are the things that can happen with them, and [`Transcript`]s what they then print.
 //!
 //! Only tests depend on this. It holds no agent of its own and knows nothing of the engine.
 
 pub mod agents;
+pub mod browser;
 #[cfg(unix)]
 mod case;
 #[cfg(unix)]

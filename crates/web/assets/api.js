@@ -71,6 +71,26 @@ function tasksAt(at) {
   return rows;
 }
 
+// What was spent until a moment, added up from the calls.
+function costAt(at, by) {
+  const report = frozen.cost[by];
+  if (!at || !report) return report;
+  const { seq, status } = frameAt(at);
+  const then = Date.parse(status.updated_at);
+  const until = (list) => list.filter((one) => Date.parse(one.at) <= then);
+  const rows = new Map();
+  const total = {};
+  const add = (sum, spent) => Object.entries(spent).forEach(([name, value]) => { sum[name] = value === null ? sum[name] ?? null : (sum[name] || 0) + value; });
+  for (const { seq: told, keys, spent } of frozen.calls || []) {
+    if (told > seq) continue;
+    if (!rows.has(keys[by])) rows.set(keys[by], { key: keys[by] });
+    add(rows.get(keys[by]), spent);
+    add(total, spent);
+  }
+  const told = frozen.calls ? { rows: [...rows.values()], total } : {};
+  return { ...report, ...told, forecast: null, over_time: until(report.over_time), burn_down: until(report.burn_down) };
+}
+
 // The paths of the API, answered from what the file has.
 async function fromFile(path, query) {
   const parts = path.split("/").slice(1).map(decodeURIComponent);
@@ -115,7 +135,8 @@ async function fromFile(path, query) {
       const before = all.filter(({ seq }) => seq < (query.before || Infinity));
       return { last_seq: frozen.last_seq, events: before.slice(-limit) };
     }
-    case "cost": return frozen.cost[query.by || "task"];
+    case "cost": return costAt(query.at, query.by || "task");
+    case "texts": return frozen.texts[which] || missing();
     case "checkpoints": return { total: frozen.checkpoints.length, checkpoints: cut(frozen.checkpoints, query, 1000) };
     case "health": return frozen.health;
     case "inbox": return { questions: [] };

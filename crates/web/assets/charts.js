@@ -21,7 +21,7 @@ export function timeTicks(from, to, wanted) {
 }
 
 // A chart: `lines` are stepped or straight, `bands` lie behind them, `limits` are drawn across.
-export function chart({ label, from, to, top, lines, bands = [], limits = [], marks = [], y = String, height = 220 }) {
+export function chart({ label, from, to, top, lines, bands = [], limits = [], y = String, height = 220 }) {
   // Text stays as large as the page around it.
   const width = Math.max(340, Math.min(1180, window.innerWidth - 90));
   const pad = { left: 56, right: 12, top: 10, bottom: 24 };
@@ -46,6 +46,5 @@ export function chart({ label, from, to, top, lines, bands = [], limits = [], ma
       svg("line.limit", { x1: pad.left, x2: width - pad.right, y1: up(value), y2: up(value) }),
       svg("text.tick", { x: width - pad.right, y: up(value) - 5, "text-anchor": "end" }, text),
     ]),
-    lines.map((line) => svg(`path.line.${line.kind}`, { d: path(line) })),
-    marks.filter((at) => at >= from && at <= to).map((at) => svg("line.mark", { x1: x(at), x2: x(at), y1: pad.top, y2: height - pad.bottom }))));
+    lines.map((line) => svg(`path.line.${line.kind}`, { d: path(line) }))));
 }

@@ -10,20 +10,17 @@ export function costView(ctx) {
   let by = "task";
 
   async function load() {
-    const report = await get(loopPath(ctx.id, "cost"), { by });
+    const moment = ctx.moment();
+    const report = await get(loopPath(ctx.id, "cost"), { by, at: moment });
+    if (moment !== ctx.moment()) return;
     const { total, over_time: points, burn_down: left, forecast } = report;
-    const at = ctx.moment() && ctx.status() ? Date.parse(ctx.status().updated_at) : null;
     show(el, h("div.cards.wide", null,
-      card("Cost over time", costChart(report, at), forecast && forecast.remaining_usd
+      card("Cost over time", costChart(report), forecast && forecast.remaining_usd
         ? h("p.soft", null, `${counted(forecast.tasks_left, "task")} left: ${money(forecast.remaining_usd.low)} to ${money(forecast.remaining_usd.high)} more in four cases of five, as ${counted(forecast.samples, "completed task")} tell.`)
         : h("p.soft", null, points.length ? "No forecast: no task was completed with figures yet, or nothing is left." : "No agent told what it used yet.")),
-      left.length > 1 && card("Tasks left", chart({
-        label: `Tasks left over time: ${left[left.length - 1].tasks} now`, from: Date.parse(left[0].at), to: Math.max(Date.parse(left[left.length - 1].at), Date.parse(left[0].at) + 1000),
-        top: Math.max(...left.map(({ tasks }) => tasks)), y: (n) => count(Math.round(n)), height: 160, marks: at ? [at] : [],
-        lines: [{ kind: "left", stepped: true, points: left.map(({ at: when, tasks }) => [Date.parse(when), tasks]) }],
-      })),
+      left.length > 1 && card("Tasks left", leftChart(left, ctx.status(), moment)),
       card("In detail",
-        h("div.tabs.small", { role: "tablist" }, ["task", "agent", "model", "day"].map((one) => h("button", { role: "tab", "aria-selected": one === by, onclick: () => { by = one; load(); } }, `by ${one}`))),
+        h("div.tabs.small", { role: "tablist", "aria-label": "Cost by" }, ["task", "agent", "model", "day"].map((one) => h("button", { role: "tab", "aria-selected": one === by, onclick: () => { by = one; load(); } }, `by ${one}`))),
         h("div.scroll", { tabindex: "0", role: "region", "aria-label": "Cost in detail" }, h("table", null,
           h("thead", null, h("tr", null, ["", "calls", "read", "written", "from cache", "cost"].map((name) => h("th", { scope: "col" }, name)))),
           h("tbody", null, [...report.rows].sort((a, b) => (b.cost_usd || 0) - (a.cost_usd || 0)).slice(0, 200).map((row) => line(row.key, row)), line("all", total)))))));
@@ -40,7 +37,7 @@ export function costView(ctx) {
   };
 }
 
-function costChart({ over_time: told, forecast, burn_down: left, budgets }, at) {
+function costChart({ over_time: told, forecast, burn_down: left, budgets }) {
   if (!told.length) return null;
   const points = told.map(({ at: when, cost_usd }) => [Date.parse(when), cost_usd]);
   const [first, last] = [points[0][0], points[points.length - 1]];
@@ -53,8 +50,20 @@ function costChart({ over_time: told, forecast, burn_down: left, budgets }, at) 
   const highest = Math.max(last[1], rest ? rest.high : 0) * 1.08 || 1;
   return chart({
     label: `Cost over time: ${money(last[1])}${rest ? `, in the end between ${money(rest.low)} and ${money(rest.high)}` : ""}`,
-    from: first, to: Math.max(end, first + 1000), top: highest, y: money, limits, marks: at ? [at] : [],
+    from: first, to: Math.max(end, first + 1000), top: highest, y: money, limits,
     bands: rest ? [{ kind: "forecast", upper: [last, [end, rest.high]], lower: [last, [end, rest.low]] }] : [],
     lines: [{ kind: "cost", stepped: true, points }, ...(rest ? [{ kind: "likely", points: [last, [end, rest.expected]] }] : [])],
+  });
+}
+
+function leftChart(left, status, moment) {
+  const points = left.map(({ at, tasks }) => [Date.parse(at), tasks]);
+  const [first, last] = [points[0][0], points[points.length - 1]];
+  // What has not changed since is still so.
+  const end = Math.max(last[0], first + 1000, status && (moment || !status.engine_alive) ? Date.parse(status.updated_at) : Date.now());
+  return chart({
+    label: `Tasks left over time: ${last[1]} ${moment ? "then" : "now"}`, from: first, to: end,
+    top: Math.max(...points.map(([, tasks]) => tasks)), y: (n) => count(Math.round(n)), height: 160,
+    lines: [{ kind: "left", stepped: true, points: [...points, [end, last[1]]] }],
   });
 }

@@ -14,6 +14,9 @@ const READABLE = 0.45;
 const TALL = 24;
 // More lines than that are a grey cloud from afar.
 const CLOUD = 3000;
+// Tasks, and places kept for lines, up to which lines keep out of tasks' way.
+const MANY = 1500;
+const THIN = 12;
 
 // Places by the longest way to a task; what waits on each other in a circle stays where it was found.
 export function layout(nodes) {
@@ -30,39 +33,92 @@ export function layout(nodes) {
       if (waits[at] === 0) todo.push(at);
     }
   }
+  const { items, before, after, ways } = passing(nodes, layer);
   const layers = [];
-  nodes.forEach((_, at) => (layers[layer[at]] ||= []).push(at));
-  const place = new Array(nodes.length).fill(0);
-  layers.forEach((all) => all.forEach((at, row) => { place[at] = row; }));
+  items.forEach((at, item) => (layers[at] ||= []).push(item));
+  const place = new Array(items.length).fill(0);
+  layers.forEach((all) => all.forEach((item, row) => { place[item] = row; }));
   // Each task near the middle of what it waits on, then of what waits on it.
-  const middle = (of) => (at) => {
-    const all = of(at);
-    return all.length ? all.reduce((sum, other) => sum + place[other], 0) / all.length : place[at];
-  };
   for (let sweep = 0; sweep < 4; sweep += 1) {
     const down = sweep % 2 === 0;
-    const wish = middle(down ? (at) => nodes[at].after || [] : (at) => next[at]);
+    const near = down ? before : after;
     for (const all of down ? layers : [...layers].reverse()) {
-      const wishes = new Map(all.map((at) => [at, wish(at)]));
+      const wish = (item) => (near[item].length ? near[item].reduce((sum, other) => sum + place[other], 0) / near[item].length : place[item]);
+      const wishes = new Map(all.map((item) => [item, wish(item)]));
       all.sort((a, b) => wishes.get(a) - wishes.get(b) || a - b);
-      all.forEach((at, row) => { place[at] = row; });
+      all.forEach((item, row) => { place[item] = row; });
     }
   }
+  return { ...spread(layers, nodes.length), ways };
+}
+
+// A line that passes layers by takes a narrow place in each, so that it runs beside tasks and not through
+// them. Where there are too many to be told apart, it runs straight.
+function passing(nodes, layer) {
+  const items = [...layer];
+  const [before, after] = [nodes.map(() => []), nodes.map(() => [])];
+  const ways = new Map();
+  const join = (a, b) => { after[a].push(b); before[b].push(a); };
+  const crowded = nodes.length > MANY;
+  nodes.forEach((node, at) => (node.after || []).forEach((from) => {
+    const steps = layer[at] - layer[from] - 1;
+    if (crowded || steps < 1 || items.length + steps > nodes.length + MANY) { join(from, at); return; }
+    const way = [];
+    for (let step = 1; step <= steps; step += 1) {
+      way.push(items.length);
+      items.push(layer[from] + step);
+      before.push([]);
+      after.push([]);
+    }
+    [from, ...way, at].reduce((a, b) => { join(a, b); return b; });
+    ways.set(`${from} ${at}`, way);
+  }));
+  return { items, before, after, ways };
+}
+
+// Where everything goes: about twice as wide as high, however many there are.
+function spread(layers, tasks) {
+  const most = Math.max(TALL, Math.round(Math.sqrt(tasks * 1.7)));
+  const step = (item) => (item < tasks ? HIGH + GAP_Y : THIN);
+  const folded = layers.map((all) => {
+    const columns = Math.ceil(all.filter((item) => item < tasks).length / most);
+    const rows = Math.ceil(all.length / Math.max(1, columns));
+    return { all, rows, columns: Math.max(1, columns) };
+  });
+  const high = ({ all, rows, columns }) => (columns > 1 ? rows * (HIGH + GAP_Y) : all.reduce((sum, item) => sum + step(item), 0));
+  const tallest = Math.max(1, ...folded.map(high));
+  const spots = [];
   let left = 0;
-  const spots = new Array(nodes.length);
-  // About twice as wide as high, however many there are.
-  const most = Math.max(TALL, Math.round(Math.sqrt(nodes.length * 1.7)));
-  const tallest = Math.min(most, Math.max(1, ...layers.map((all) => all.length)));
-  for (const all of layers) {
-    const columns = Math.ceil(all.length / most);
-    const rows = Math.ceil(all.length / columns);
-    const shift = ((tallest - rows) * (HIGH + GAP_Y)) / 2;
-    all.forEach((at, n) => {
-      spots[at] = { x: left + Math.floor(n / rows) * (WIDE + 16), y: shift + (n % rows) * (HIGH + GAP_Y) };
+  for (const part of folded) {
+    let y = (tallest - high(part)) / 2;
+    const top = y;
+    part.all.forEach((item, n) => {
+      if (part.columns > 1 && n % part.rows === 0) y = top;
+      spots[item] = { x: left + (part.columns > 1 ? Math.floor(n / part.rows) * (WIDE + 16) : 0), y };
+      y += part.columns > 1 ? HIGH + GAP_Y : step(item);
     });
-    left += (columns - 1) * (WIDE + 16) + WIDE + GAP_X;
+    left += (part.columns - 1) * (WIDE + 16) + WIDE + GAP_X;
   }
-  return { spots, width: Math.max(1, left - GAP_X), height: tallest * (HIGH + GAP_Y) };
+  return { spots, width: Math.max(1, left - GAP_X), height: tallest };
+}
+
+// From one task to the next, straight through the places that are kept for it.
+function curve(from, at, { spots, ways }) {
+  const [a, b] = [spots[from], spots[at]];
+  let [x, y] = [a.x + WIDE, a.y + HIGH / 2];
+  let d = `M${x} ${y}`;
+  const to = (x2, y2) => {
+    const bend = Math.max(24, (x2 - x) / 2);
+    d += `C${x + bend} ${y} ${x2 - bend} ${y2} ${x2} ${y2}`;
+    [x, y] = [x2, y2];
+  };
+  for (const item of ways.get(`${from} ${at}`) || []) {
+    to(spots[item].x, spots[item].y + THIN / 2);
+    x += WIDE;
+    d += `H${x}`;
+  }
+  to(b.x, b.y + HIGH / 2);
+  return d;
 }
 
 export function graphView(ctx) {
@@ -97,12 +153,7 @@ export function graphView(ctx) {
     if (!same || !drawn) {
       drawn = layout(nodes);
       moved = false;
-      lines = nodes.flatMap((node, at) => (node.after || []).map((from) => {
-        const [a, b] = [drawn.spots[from], drawn.spots[at]];
-        const [x1, y1, x2, y2] = [a.x + WIDE, a.y + HIGH / 2, b.x, b.y + HIGH / 2];
-        const bend = Math.max(24, (x2 - x1) / 2);
-        return { from, at, d: `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}` };
-      }));
+      lines = nodes.flatMap((node, at) => (node.after || []).map((from) => ({ from, at, d: curve(from, at, drawn) })));
       whole = lines.length > CLOUD ? "" : lines.map(({ d }) => d).join("");
       fit();
     }
@@ -130,18 +181,21 @@ export function graphView(ctx) {
     const [left, top] = [-view.x / view.scale - WIDE, -view.y / view.scale - HIGH];
     const [right, bottom] = [(box.width - view.x) / view.scale, (box.height - view.y) / view.scale];
     const seen = new Set();
-    drawn.spots.forEach(({ x, y }, at) => { if (x >= left && x <= right && y >= top && y <= bottom) seen.add(at); });
+    nodes.forEach((_, at) => { const { x, y } = drawn.spots[at]; if (x >= left && x <= right && y >= top && y <= bottom) seen.add(at); });
     edges.setAttribute("d", whole || lines.filter(({ from, at }) => seen.has(from) || seen.has(at)).map(({ d }) => d).join(""));
     seen.forEach((at) => {
       const node = nodes[at];
       const { x, y } = drawn.spots[at];
-      const title = node.title === node.id ? "" : node.title;
-      near.append(svg(`g.node.is-${node.state}`, { transform: `translate(${x} ${y})`, role: "button", tabindex: "0", "aria-label": `${node.id}, ${node.state}: ${node.title}`, onclick: () => ctx.openTask(node.id), onkeydown: (event) => { if (event.key === "Enter") ctx.openTask(node.id); } },
-        svg("title", null, `${node.id} · ${node.state}\n${node.title}`),
+      const [id, title] = [short(node.id, 22), node.title === node.id ? "" : short(node.title, 26)];
+      // What is heard begins with what is seen, and tells what was too long for the picture.
+      const seenWords = [id, title].filter(Boolean).join(" ");
+      const name = `${seenWords}, ${node.state}${seenWords.includes("…") ? `: ${node.id} ${node.title}` : ""}`;
+      near.append(svg(`g.node.is-${node.state}`, { transform: `translate(${x} ${y})`, role: "button", tabindex: "0", "aria-label": name, onclick: () => ctx.openTask(node.id), onkeydown: (event) => { if (event.key === "Enter") ctx.openTask(node.id); } },
+        svg("title", null, name), " ",
         svg("rect", { width: WIDE, height: HIGH, rx: 9 }),
         svg("rect.edge", { width: 5, height: HIGH - 16, x: 8, y: 8, rx: 2.5 }),
-        svg("text.id", { x: 22, y: title ? 19 : 28 }, short(node.id, 22)),
-        title && svg("text.title", { x: 22, y: 35 }, short(title, 26))));
+        svg("text.id", { x: 22, y: title ? 19 : 28 }, id), " ",
+        title && svg("text.title", { x: 22, y: 35 }, title)));
     });
   }
 

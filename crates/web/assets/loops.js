@@ -24,7 +24,8 @@ export function loopsView(ctx) {
       ctx.connected(true);
       const others = elsewhere || [];
       drawQuestions(inbox.questions, new Map(others.flatMap((place) => place.loops.map((loop) => [loop.id, place.repository]))));
-      const none = h("div.empty", null, h("h3", null, "No loop has run here yet"), h("p", null, "Start one with ", h("code", null, "wiggum run"), "; it appears here by itself."));
+      const how = ["Start one with ", h("code", null, "wiggum run"), "; it appears here by itself."];
+      const none = others.length ? h("p.soft", null, "No loop has run here yet. ", how) : h("div.empty", null, h("h3", null, "No loop has run here yet"), h("p", null, how));
       show(list, section(repository, loops, null, loops.length === 0 && none), others.map((place) => section(place.repository, place.loops, place.problem)));
     } catch (error) {
       ctx.failed(error);
@@ -48,7 +49,7 @@ export function loopsView(ctx) {
     return h("a.card.loop", { href: `#/l/${loop.id}` },
       h("header", null, h("h3", null, loop.name), chip(stateShade(told), stateWords(told)),
         loop.questions > 0 && h("span.badge", null, `${loop.questions} waiting for you`), h("span.soft.end", null, loop.updated_at ? ago(loop.updated_at, Date.now()) : "")),
-      h("p.soft", null, loop.backlog, loop.task && loop.engine_alive ? ` · works on ${loop.task}` : "", loop.waiting ? ` · ${loop.waiting}` : ""),
+      h("p.soft", null, [loop.backlog, loop.waiting || (loop.task && loop.engine_alive && `works on ${loop.task}`)].filter(Boolean).join(" · ")),
       h("div.stack", { role: "img", "aria-label": `${counts.done} of ${counts.total} done` }, STATES.map((state) => verified[state] > 0 && h(`i.is-${state}`, { style: { "flex-grow": verified[state] } }))),
       h("p.soft", null, `${count(counts.done)} of ${count(counts.total)} done · ${count(loop.iterations)} iterations · ${money(loop.cost_usd)}`));
   }

@@ -56,7 +56,7 @@ function themeButton() {
 }
 
 function header(...parts) {
-  return h("header.top", null, h("a.brand", { href: "#/", "aria-label": "All loops" }, h("i.logo", { "aria-hidden": "true" }), "Wiggum"), ...parts,
+  return h("header.top", null, h("a.brand", { href: "#/", "aria-label": "Wiggum, all loops" }, h("i.logo", { "aria-hidden": "true" }), "Wiggum"), ...parts,
     session.read_only && !frozen && h("span.tag", null, "only looking"), themeButton());
 }
 
@@ -74,6 +74,7 @@ function oneLoop(id) {
   const connection = dot();
   const state = h("span");
   const title = h("h1");
+  const repository = h("span.place-name.soft");
   const tabs = h("nav.tabs", { role: "tablist", "aria-label": "Views" });
   const place = h("main.view", { tabindex: "-1" });
   const side = h("div.side");
@@ -96,13 +97,17 @@ function oneLoop(id) {
   const time = slider(ctx, (at) => history.replaceState(null, "", link(id, { ...where, at })) || move());
   const buttons = controls(ctx);
   connection.set(frozen ? true : null);
-  show(app, header(h("div.name", null, title, state), buttons.el, connection.el), tabs, h("div.stage", null, place, side), time.el);
+  show(app, header(h("div.name", null, title, repository, state), buttons.el, connection.el), tabs, h("div.stage", null, place, side), time.el);
 
   function drawHead() {
     const status = ctx.status() || live.status;
     if (!status) return;
-    document.title = `${status.counts.done}/${status.counts.total} ${status.name} · Wiggum`;
+    // Loops of several repositories often have the same name.
+    const place = (status.repository || "").split("/").at(-1);
+    document.title = `${status.counts.done}/${status.counts.total} ${[status.name, place].filter(Boolean).join(" · ")} · Wiggum`;
     show(title, status.name);
+    show(repository, place && `in ${place}`);
+    repository.title = status.repository || "";
     show(state, chip(stateShade(status), stateWords(status)), live.status.questions.length > 0 && !where.at && h("a.badge", { href: link(id, { ...where, view: "panel" }) }, live.status.questions.length, h("span.more", null, " waiting for you")));
     buttons.draw();
     time.set(live.status.last_seq, where.at);
@@ -124,6 +129,7 @@ function oneLoop(id) {
   function openBox() {
     box = where.task ? taskBox(ctx, where.task, () => { location.hash = link(id, { ...where, task: null }); }) : null;
     show(side, box && box.el);
+    side.scrollTop = 0;
     side.classList.toggle("open", Boolean(box));
   }
 

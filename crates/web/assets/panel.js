@@ -26,7 +26,7 @@ export function panelView(ctx) {
     const at = ctx.moment();
     const [events, cost] = await Promise.all([
       get(loopPath(ctx.id, "events"), { before: at ? at + 1 : null, limit: NEWEST }),
-      get(loopPath(ctx.id, "cost")),
+      get(loopPath(ctx.id, "cost"), { at }),
     ]);
     rows = events.events;
     forecast = cost.forecast;
@@ -47,7 +47,7 @@ export function panelView(ctx) {
       h("p.legend", null, STATES.filter((state) => verified[state] > 0).map((state) => h(`span.is-${state}`, null, h("i.dot"), `${count(verified[state])} ${state}`)))));
     drawNow(status);
     const budget = status.budgets.find(({ unit }) => unit === "usd") || status.budgets[0];
-    const rest = forecast && forecast.total_usd && !ctx.moment() && status.counts.open > 0 ? forecast.total_usd : null;
+    const rest = forecast && forecast.total_usd && status.counts.open > 0 ? forecast.total_usd : null;
     show(spent, card("Cost",
       h("p.big", null, h("b", null, money(status.total_cost)), budget && budget.unit === "usd" && h("span.soft", null, ` of ${money(budget.limit)}`)),
       budget && bar(budget.spent, budget.limit, budget.spent / budget.limit > 0.8 ? "failed" : "running", `budget of the ${budget.scope}`),

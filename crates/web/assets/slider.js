@@ -63,7 +63,11 @@ export function slider(ctx, go) {
 
   async function tell(moment) {
     const last = Number(input.max);
-    if (!moment) { show(words, `${count(last)} events`); return; }
+    if (!moment) {
+      show(words, `${count(last)} events`);
+      input.setAttribute("aria-valuetext", `${frozen ? "The end" : "Now"}, event ${last}`);
+      return;
+    }
     const { events } = await get(loopPath(ctx.id, "events"), { after: moment - 1, limit: 1 });
     if (ctx.moment() !== moment) return;
     const [event] = events;

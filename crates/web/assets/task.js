@@ -8,17 +8,21 @@ import { clock, money, shadeOf, span } from "./text.js";
 export function taskBox(ctx, id, close) {
   const el = h("aside.inspector", { "aria-label": `Task ${id}`, tabindex: "-1" });
   let chosen = null;
+  // What was written to the backlog from here; a loop at work reads it later.
+  const written = {};
 
   async function load() {
     const found = await get(loopPath(ctx.id, "tasks", id), { at: ctx.moment() });
-    const { task } = found;
+    const unread = Object.keys(written).filter((name) => String(found.task[name] ?? "") !== String(written[name]));
+    const task = { ...found.task, ...Object.fromEntries(unread.map((name) => [name, written[name]])) };
     const last = found.iterations[found.iterations.length - 1];
     if (chosen === null && last) chosen = last.iteration;
     const box = h("div");
     const names = (all) => all.map((other) => h("button.link.tag", { onclick: () => ctx.openTask(other) }, other));
     show(el,
       h("header", null, h("h2", null, id), chip(found.state), h("button.icon", { onclick: close, "aria-label": "Close" }, "×")),
-      h("p.lead", null, found.title),
+      h("p.lead", null, unread.includes("title") ? task.title : found.title),
+      unread.length > 0 && h("p.note", null, "As the backlog has it now; the loop reads it before it goes on."),
       found.why && found.why !== found.state && h("p.soft", null, found.why),
       ctx.mayAct() && h("div.row.wrap", null,
         found.state !== "skipped" && found.state !== "done" && h("button", { onclick: () => act("skip") }, "Skip"),
@@ -46,8 +50,11 @@ export function taskBox(ctx, id, close) {
     try { say((await post(loopPath(ctx.id, "tasks", id, what))).message); } catch (error) { say(`${error.message}. ${error.hint || ""}`); }
     load().catch(fail);
   }
-  async function change(body) {
-    try { say((await patch(loopPath(ctx.id, "tasks", id), body)).message); } catch (error) { say(`${error.message}. ${error.hint || ""}`); }
+  async function change(body, words) {
+    try {
+      say((await patch(loopPath(ctx.id, "tasks", id), body)).message);
+      Object.assign(written, words);
+    } catch (error) { say(`${error.message}. ${error.hint || ""}`); }
     load().catch(fail);
   }
   // Only what was changed is sent: somebody else may have changed the rest.
@@ -63,7 +70,7 @@ export function taskBox(ctx, id, close) {
     const body = Object.fromEntries(Object.entries(said).filter(([name, value]) => value !== before[name]));
     if (body.depends_on !== undefined) body.depends_on = body.depends_on.split(",").map((one) => one.trim()).filter(Boolean);
     if (body.priority !== undefined) body.priority = Math.trunc(Number(body.priority));
-    if (Object.keys(body).length > 0) change(body);
+    if (Object.keys(body).length > 0) change(body, body);
   }
   const move = (place) => change({ place });
   const mark = (status) => change({ status });

@@ -24,7 +24,7 @@ const KEPT: usize = 4;
 const KEPT_ELSEWHERE: usize = 32;
 /// How many letters an id has.
 const WHOLE_ID: usize = 36;
-/// How old the list of other workspaces' loops may be.
+/// How old what is known of other workspaces may be.
 const FRESH: Duration = Duration::from_millis(500);
 /// Transcripts that are kept as they were read: the one that is looked at, and the one before.
 const READ: usize = 2;
@@ -33,7 +33,32 @@ pub(crate) struct Books {
     pub(crate) site: Site,
     places: Mutex<HashMap<PathBuf, Place>>,
     read: Mutex<VecDeque<(Version, Arc<Vec<Entry>>)>>,
-    elsewhere: Mutex<Option<(Instant, Arc<Vec<Elsewhere>>)>>,
+    registered: Recent<Vec<Registered>>,
+    elsewhere: Recent<Vec<Elsewhere>>,
+}
+
+/// Something that many ask for at once, and that may be a moment old.
+struct Recent<T>(Mutex<Option<(Instant, Arc<T>)>>);
+
+impl<T> Default for Recent<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T> Recent<T> {
+    /// As it is known, or found out by one while the others wait.
+    fn get(&self, find: impl FnOnce() -> Result<T, Refusal>) -> Result<Arc<T>, Refusal> {
+        let mut known = hold(&self.0);
+        if let Some((at, known)) = known.as_ref()
+            && at.elapsed() < FRESH
+        {
+            return Ok(Arc::clone(known));
+        }
+        let found = Arc::new(find()?);
+        *known = Some((Instant::now(), Arc::clone(&found)));
+        Ok(found)
+    }
 }
 
 /// What is kept of one workspace: connections nobody uses, the file they are to, and what was read of its
@@ -50,7 +75,13 @@ type Version = (PathBuf, u64, Option<SystemTime>);
 
 impl Books {
     pub(crate) fn new(site: Site) -> Self {
-        Self { site, places: Mutex::default(), read: Mutex::default(), elsewhere: Mutex::default() }
+        Self {
+            site,
+            places: Mutex::default(),
+            read: Mutex::default(),
+            registered: Recent::default(),
+            elsewhere: Recent::default(),
+        }
     }
 
     /// Does something with the store of our own workspace, or `none` where there is no loop yet.
@@ -125,32 +156,27 @@ impl Books {
         if self.if_any(false, |loops| Ok(loops.all()?.iter().any(is_meant)))? {
             return Ok(None);
         }
-        let found = self.registered()?.into_iter().find(|place| place.has(which));
-        Ok(found.map(|place| place.workspace))
+        let registered = self.registered()?;
+        let found = registered.iter().find(|place| place.has(which));
+        Ok(found.map(|place| place.workspace.clone()))
     }
 
-    /// The other workspaces of this machine.
-    pub(crate) fn registered(&self) -> Result<Vec<Registered>, Refusal> {
-        let Some(registry) = &self.site.registry else { return Ok(Vec::new()) };
-        let mut found = machine::registered(registry)?;
-        found.retain(|place| place.workspace != self.site.workspace);
-        Ok(found)
+    /// The other workspaces of this machine. Loops use the registry too: it is not asked for every request.
+    pub(crate) fn registered(&self) -> Result<Arc<Vec<Registered>>, Refusal> {
+        self.registered.get(|| {
+            let Some(registry) = &self.site.registry else { return Ok(Vec::new()) };
+            let mut found = machine::registered(registry)?;
+            found.retain(|place| place.workspace != self.site.workspace);
+            Ok(found)
+        })
     }
 
-    /// What the other workspaces have, as it was a moment ago: it is asked for by every page that shows it.
+    /// What the other workspaces have for the lists.
     pub(crate) fn elsewhere(
         &self,
         look: impl FnOnce() -> Result<Vec<Elsewhere>, Refusal>,
     ) -> Result<Arc<Vec<Elsewhere>>, Refusal> {
-        let mut known = hold(&self.elsewhere);
-        if let Some((at, known)) = known.as_ref()
-            && at.elapsed() < FRESH
-        {
-            return Ok(Arc::clone(known));
-        }
-        let found = Arc::new(look()?);
-        *known = Some((Instant::now(), Arc::clone(&found)));
-        Ok(found)
+        self.elsewhere.get(look)
     }
 
     /// What is known of a loop, up to now.

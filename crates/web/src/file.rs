@@ -4,7 +4,7 @@
 //! each other, and where the page would ask the server it looks into the data. Script and style are allowed
 //! by their hashes, and nothing else is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -12,9 +12,10 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use wiggum_core::ids::LoopId;
 use wiggum_core::state::Loop;
-use wiggum_engine::desk::attempts;
+use wiggum_engine::desk::attempts::{self, Attempt, TextRef};
+use wiggum_engine::desk::calls::{Call, Spent};
 use wiggum_engine::desk::chronicle::{Chronicle, Span};
-use wiggum_engine::desk::cost::By;
+use wiggum_engine::desk::cost::{self, By};
 use wiggum_engine::desk::{Loops, health, transcripts};
 use wiggum_engine::status;
 use wiggum_store::LoopRecord;
@@ -32,6 +33,11 @@ const EVENTS: u64 = 20_000;
 const ATTEMPTS: usize = 300;
 const ENTRIES: usize = 400;
 const DIFF_LINES: usize = 3000;
+/// Stored texts: of each so much, and of all together.
+const TEXT_LINES: usize = 2000;
+const TEXT_BYTES: usize = 8 << 20;
+/// With more calls than that, what each task had cost at an earlier moment is left out.
+const CALLS: usize = 5000;
 
 /// The page of one loop, as it is now.
 pub fn file(loops: &Loops, record: &LoopRecord) -> Result<String, Refusal> {
@@ -128,6 +134,7 @@ fn data(loops: &Loops, record: &LoopRecord) -> Result<Value, Refusal> {
     let specs: BTreeMap<&str, Known> =
         state.tasks.iter().map(|entry| (entry.spec.id.as_str(), Known::of(state, entry))).collect();
     let by = |by: By| shortened(chronicle.cost(by));
+    let attempts = attempts_of(loops, record, chronicle.iterations())?;
     Ok(json!({
         "version": env!("CARGO_PKG_VERSION"),
         "made_at": now,
@@ -137,7 +144,9 @@ fn data(loops: &Loops, record: &LoopRecord) -> Result<Value, Refusal> {
         "tasks": with_graph(&rows, state),
         "specs": specs,
         "iterations": chronicle.iterations(),
-        "attempts": attempts_of(loops, record, chronicle.iterations())?,
+        "texts": texts(loops, &attempts)?,
+        "attempts": attempts.iter().map(|kept| (kept.attempt.iteration.to_string(), kept)).collect::<BTreeMap<_, _>>(),
+        "calls": calls(&chronicle),
         "events": events,
         "cost": { "task": by(By::Task), "agent": by(By::Agent), "model": by(By::Model), "day": by(By::Day) },
         "checkpoints": chronicle.checkpoints().iter().rev().take(1000).map(checkpoint).collect::<Vec<_>>(),
@@ -173,19 +182,65 @@ fn with_graph(rows: &[TaskRow], state: &Loop) -> Vec<Value> {
         .collect()
 }
 
-fn attempts_of(loops: &Loops, record: &LoopRecord, spans: &[Span]) -> Result<Value, Refusal> {
-    let mut kept = serde_json::Map::new();
-    for span in spans.iter().rev().take(ATTEMPTS) {
+/// What the file has of an attempt.
+#[derive(Serialize)]
+struct KeptAttempt {
+    attempt: Attempt,
+    diff: Option<Value>,
+    transcript: Vec<transcripts::Entry>,
+}
+
+/// The newest attempts, the newest first; of one that was interrupted and made again, the last.
+fn attempts_of(loops: &Loops, record: &LoopRecord, spans: &[Span]) -> Result<Vec<KeptAttempt>, Refusal> {
+    let mut kept: Vec<KeptAttempt> = Vec::new();
+    let mut seen = BTreeSet::new();
+    for span in spans.iter().rev().take(ATTEMPTS).filter(|span| seen.insert(span.iteration)) {
         let attempt = attempts::read(loops, record, span, u64::MAX)?;
         let diff = attempt.diff(loops).map(|diff| {
             let lines: Vec<&str> = diff.text.lines().take(DIFF_LINES).collect();
             json!({ "of": diff.of, "lines": lines })
         });
-        let said = transcript(loops, record.id, span, &attempt.command);
-        let value = json!({ "attempt": attempt, "diff": diff, "transcript": said });
-        kept.entry(span.iteration.to_string()).or_insert(value);
+        let transcript = transcript(loops, record.id, span, &attempt.command);
+        kept.push(KeptAttempt { attempt, diff, transcript });
     }
-    Ok(Value::Object(kept))
+    Ok(kept)
+}
+
+/// The texts of which an attempt shows only the end, by their hashes, as long as there is room.
+fn texts(loops: &Loops, attempts: &[KeptAttempt]) -> Result<BTreeMap<String, Value>, Refusal> {
+    let mut texts = BTreeMap::new();
+    let mut room = TEXT_BYTES;
+    let of = |kept: &KeptAttempt| {
+        let Attempt { prompt, message, evidence, .. } = kept.attempt.clone();
+        let outputs = evidence.into_iter().map(|evidence| evidence.output);
+        outputs.chain(message).chain(prompt).filter(|text| text.bytes > text.end.len() as u64)
+    };
+    for TextRef { sha256, .. } in attempts.iter().flat_map(of) {
+        if texts.contains_key(&sha256) || sha256.is_empty() {
+            continue;
+        }
+        let Some(text) = loops.store.blob(&sha256)? else { continue };
+        let lines: Vec<&str> = text.lines().take(TEXT_LINES).collect();
+        let bytes = lines.iter().map(|line| line.len() + 1).sum();
+        let Some(left) = room.checked_sub(bytes) else { continue };
+        room = left;
+        let text = json!({ "of": sha256, "total": text.lines().count(), "lines": lines });
+        texts.insert(sha256, text);
+    }
+    Ok(texts)
+}
+
+/// Each call with what it is counted under, so that the file can add them up to any moment.
+fn calls(chronicle: &Chronicle) -> Option<Vec<Value>> {
+    let all: Vec<_> = chronicle.calls().collect();
+    let name = &chronicle.head().name;
+    let told = |(seq, call): &(u64, &Call)| {
+        let spent: Spent = [*call].into_iter().collect();
+        let keys: BTreeMap<&str, String> =
+            By::ALL.into_iter().map(|by| (by.name(), cost::key(call, name, by))).collect();
+        json!({ "seq": seq, "keys": keys, "spent": spent })
+    };
+    (all.len() <= CALLS).then(|| all.iter().map(told).collect())
 }
 
 /// The end of what its agent printed; a file without it is a file all the same.
@@ -199,8 +254,6 @@ fn transcript(loops: &Loops, id: LoopId, span: &Span, command: &str) -> Vec<tran
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[test]

@@ -448,8 +448,8 @@ fn silence_after_output_is_told_once() {
         fn output(&mut self, _: Stream, _: &[u8]) {
             self.0.send("output").unwrap();
         }
-        fn quiet(&mut self) {
-            self.0.send("quiet").unwrap();
+        fn silence(&mut self) {
+            self.0.send("silence").unwrap();
         }
         fn ended(&mut self, _: Ended) {
             self.0.send("ended").unwrap();
@@ -458,7 +458,7 @@ fn silence_after_output_is_told_once() {
     let (sender, notes) = mpsc::channel();
     let running = launch(sh("echo x; exec sleep 1000"), Notes(sender)).unwrap();
     let next = || notes.recv_timeout(Duration::from_secs(30)).unwrap();
-    assert_eq!((next(), next()), ("output", "quiet"));
+    assert_eq!((next(), next()), ("output", "silence"));
     running.stop(Stop::Asked, Grace { int: Duration::ZERO, term: Duration::ZERO });
     assert_eq!(next(), "ended", "silence is told once");
 }

@@ -14,12 +14,13 @@ mod floor;
 mod fold;
 mod iteration;
 mod journal;
+mod page;
 mod parse;
 mod place;
-mod screen;
 mod start;
 mod supervise;
 mod table;
+mod terminal;
 mod trace;
 mod vault;
 
@@ -32,7 +33,7 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 type Measure = fn(&mut Table) -> Outcome<()>;
 
-const FIGURES: [(&str, Measure); 15] = [
+const FIGURES: [(&str, Measure); 19] = [
     // First, since its memory is the most that this process ever held.
     ("supervise", supervise::measure),
     ("iteration", iteration::wall),
@@ -48,7 +49,11 @@ const FIGURES: [(&str, Measure); 15] = [
     ("crowd", crowd::measure),
     ("plan", vault::steps),
     ("watch", vault::watch),
-    ("screen", screen::measure),
+    ("paint", page::paint),
+    ("screen", page::screen),
+    ("pages", page::pages),
+    ("weight", page::weight),
+    ("terminal", terminal::measure),
 ];
 
 fn main() -> Outcome<()> {

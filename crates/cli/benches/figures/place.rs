@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
@@ -72,6 +72,24 @@ impl Place {
     pub(crate) fn done(&self) -> Outcome<usize> {
         Ok(fs::read_to_string(self.root().join(BACKLOG))?.matches("\"passes\": true").count())
     }
+}
+
+/// A program that ends with whoever measures it.
+pub(crate) struct Ended(pub(crate) Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// User and system time of a process, in hundredths of a second.
+pub(crate) fn ticks(process: &Ended) -> Outcome<f64> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", process.0.id()))?;
+    let after = stat.rsplit_once(')').ok_or("unknown format of stat")?.1;
+    let fields: Vec<&str> = after.split_whitespace().collect();
+    Ok(fields[11].parse::<f64>()? + fields[12].parse::<f64>()?)
 }
 
 pub(crate) fn run_arguments(iterations: usize) -> Vec<String> {

@@ -3,12 +3,12 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use crate::place::{Place, WIGGUM};
+use crate::place::{Ended, Place, WIGGUM, ticks};
 use crate::table::Table;
 use crate::{Outcome, median};
 
@@ -83,23 +83,6 @@ pub(crate) fn watch(table: &mut Table) -> Outcome<()> {
     table.limited("… ticks of a processor it used in 10 idle seconds", used, "", 1.0);
     watcher.0.kill()?;
     Ok(())
-}
-
-struct Ended(Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
-
-/// User and system time of a process, in hundredths of a second.
-fn ticks(process: &Ended) -> Outcome<f64> {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", process.0.id()))?;
-    let after = stat.rsplit_once(')').ok_or("unknown format of stat")?.1;
-    let fields: Vec<&str> = after.split_whitespace().collect();
-    Ok(fields[11].parse::<f64>()? + fields[12].parse::<f64>()?)
 }
 
 /// Milliseconds until a file is there.

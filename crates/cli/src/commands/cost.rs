@@ -15,7 +15,7 @@ use crate::term::{self, Style, harmless};
 
 pub(crate) fn cost(args: &CostArgs) -> Result<ExitCode, Failure> {
     let Some(loops) = loops::open()? else { return no_loops(args.of.output.json) };
-    let report = cost::report(&loops, args.of.which.as_deref(), args.by.into())?;
+    let report = cost::report(&loops, args.of.which.as_deref(), args.by)?;
     if args.of.output.json {
         return print_json(&report);
     }

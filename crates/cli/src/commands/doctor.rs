@@ -16,7 +16,7 @@ use wiggum_workspace::process::{self, CommandLine, Launch};
 
 use crate::args::DoctorArgs;
 use crate::commands::loops::Loops;
-use crate::commands::{print_json, refuse_inside_agent, run, surroundings};
+use crate::commands::{notify, print_json, refuse_inside_agent, run, surroundings};
 use crate::config::{self, Config, Flags};
 use crate::detect;
 use crate::failure::{FAILURE, Failure};
@@ -338,6 +338,10 @@ fn configuration(workspace: &Path, config: &Config) -> Vec<Finding> {
         Err(failure) => Finding::failure("sandbox", failure),
     });
     findings.extend(withheld(workspace, config));
+    for (name, problem) in notify::unusable(workspace, config) {
+        let hint = "set it, or remove the entry [[notify]]";
+        findings.push(Finding::warning("notify", format!("`{name}` is not told: it {problem}"), hint));
+    }
     let mut verify = config.policy.checks.verify.clone();
     if verify.is_empty() {
         let found = detect::detect(workspace, wiggum_backlog::candidates()).verify;

@@ -15,6 +15,7 @@ mod install;
 mod loops;
 mod mcp;
 mod monitor;
+mod notify;
 mod reference;
 mod replay;
 mod report;
@@ -84,6 +85,7 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Tui(args) => tui::tui(&args),
         Command::Vault(command) => vault::vault(&command),
         Command::Mcp(command) => mcp::mcp(&command),
+        Command::Notify(command) => notify::notify(&command),
         Command::Hook { event } => Ok(crate::session::hook::run(&event)),
         Command::Completions { shell } => Ok(reference::completions(shell)),
         Command::Man => reference::man(),

@@ -17,6 +17,7 @@ pub(crate) fn reference(what: Reference) -> Result<ExitCode, Failure> {
         Reference::Configuration => Ok(term::print(&generate::configuration_markdown())),
         Reference::ConfigSchema => print_json(&generate::config_schema()),
         Reference::EventSchema => print_json(&wiggum_core::event::schema()),
+        Reference::NotificationSchema => print_json(&wiggum_notify::schema()),
     }
 }
 

@@ -15,7 +15,7 @@ use wiggum_workspace::process::{self, CommandLine};
 
 use crate::args::RunArgs;
 use crate::ask::Terminal;
-use crate::commands::{find_backlog, serve, surroundings, tui};
+use crate::commands::{find_backlog, notify, serve, surroundings, tui};
 use crate::config::value::{Amount, parse_duration};
 use crate::config::{self, Config, ConfigSource, Flags};
 use crate::detect;
@@ -37,6 +37,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !args.attended;
     let interactive = !config.headless && !args.json && (terminal || args.attended);
     let tools = tools(&here.workspace, &config, &here.env);
+    // Before the first event, and to the end: what is still to be said is said when it is dropped.
+    let _telling = notify::beside(&here, &config);
     let mut settings = settings(&here.workspace, config, interactive)?;
     settings.registry = here.registry();
     settings.tools = Some(tools);

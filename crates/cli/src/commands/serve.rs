@@ -14,7 +14,8 @@ use wiggum_workspace::process::{self, CommandLine};
 
 use crate::args::PageArgs;
 use crate::commands::requests::who;
-use crate::commands::{loops, print_json, refuse_inside_agent, surroundings};
+use crate::commands::{loops, notify, print_json, refuse_inside_agent, surroundings, surroundings_of};
+use crate::config::{self, Flags};
 use crate::failure::Failure;
 use crate::listen::{Wanted, new_token};
 use crate::term;
@@ -26,10 +27,15 @@ pub(crate) fn serve(args: &PageArgs) -> Result<ExitCode, Failure> {
     refuse_inside_agent()?;
     let workspace = loops::workspace()?;
     let access = access(args)?;
+    let here = surroundings_of(workspace.clone());
+    // A page needs no configuration: what is wrong with it is said by whoever runs a loop.
+    let config = config::resolve(&here.sources(&Flags::default())).ok();
+    let _telling = config.and_then(|config| notify::beside(&here, &config));
     let links = Links { told: access.clone(), read_only: args.read_only };
     let (open, json) = (!args.no_open && !args.output.json, args.output.json);
     let served = wiggum_web::serve(site(&workspace, args.here)?, access, |address| {
         let link = links.at(address);
+        note_page(&workspace, address);
         if json {
             drop(print_json(&link));
         } else {
@@ -52,9 +58,11 @@ pub(crate) fn beside(workspace: &Path) -> Result<String, Failure> {
     let links = Links { told: access.clone(), read_only: false };
     let (ready, told) = std::sync::mpsc::channel();
     let site = site(workspace, false)?;
+    let place = workspace.to_owned();
     std::thread::spawn(move || {
         // Who waits below learns of a failure by hearing nothing.
         let _ended = wiggum_web::serve(site, access, |address| {
+            note_page(&place, address);
             let _heard = ready.send(address);
         });
     });
@@ -62,6 +70,13 @@ pub(crate) fn beside(workspace: &Path) -> Result<String, Failure> {
         Failure::other("the page cannot be served").hint("run without --web, and `wiggum serve` beside it")
     })?;
     Ok(links.at(address).url)
+}
+
+/// For links in messages, which do without the token. Without it they have none.
+fn note_page(workspace: &Path, address: SocketAddr) {
+    let ip = if address.ip().is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { address.ip() };
+    let address = SocketAddr::new(ip, address.port());
+    drop(wiggum_notify::page::served_at(&StateDir::of(workspace), &format!("http://{address}")));
 }
 
 fn site(workspace: &Path, here: bool) -> Result<Site, Failure> {

@@ -11,10 +11,11 @@ use wiggum_core::policy::Millis;
 use wiggum_core::state::Loop;
 use wiggum_core::task::Task;
 use wiggum_core::tasks::{AttemptMemory, TaskState};
-use wiggum_engine::desk::attempts::EMPTY_TREE;
+use wiggum_engine::desk::attempts::{self, Diff, Record, Work};
+use wiggum_engine::desk::chronicle::iteration_of;
 use wiggum_engine::desk::post::require_task;
 use wiggum_store::Store;
-use wiggum_workspace::git::{Git, Target};
+use wiggum_workspace::git::Git;
 
 use crate::args::ShowArgs;
 use crate::commands::{loops, print_json};
@@ -70,13 +71,6 @@ struct Shown {
 }
 
 #[derive(Serialize)]
-struct Diff {
-    /// What it is a difference of.
-    of: String,
-    text: String,
-}
-
-#[derive(Default, Serialize)]
 struct AttemptShown {
     iteration: Iteration,
     attempt: Attempt,
@@ -89,8 +83,6 @@ struct AttemptShown {
     /// What supports a claim, or would.
     supports: Vec<String>,
     message: Option<String>,
-    #[serde(skip)]
-    message_blob: BlobRef,
     evidence: Vec<EvidenceShown>,
     flags: Vec<Flag>,
     changed: Vec<String>,
@@ -98,12 +90,8 @@ struct AttemptShown {
     verdict: Option<Verdict>,
     interrupted: Option<String>,
     commit_refused: Option<String>,
-    #[serde(skip)]
-    refused_blob: BlobRef,
     kept_under: Option<String>,
     commit: Option<String>,
-    #[serde(skip)]
-    base: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -114,8 +102,6 @@ struct EvidenceShown {
     passed: bool,
     duration_ms: u64,
     output: String,
-    #[serde(skip)]
-    blob: BlobRef,
 }
 
 /// What is remembered of an attempt.
@@ -156,10 +142,9 @@ struct QuestionShown {
 struct History {
     task: TaskId,
     state: Loop,
-    attempts: Vec<AttemptShown>,
+    attempts: Vec<Record>,
     questions: Vec<QuestionShown>,
     interventions: Vec<String>,
-    commit: Option<String>,
 }
 
 impl History {
@@ -170,104 +155,12 @@ impl History {
             attempts: Vec::new(),
             questions: Vec::new(),
             interventions: Vec::new(),
-            commit: None,
         }
     }
 
     fn take(&mut self, envelope: &Envelope) {
         let at = envelope.at;
         match &envelope.event {
-            Event::IterationStarted { iteration, task, attempt, base, command, .. } if *task == self.task => {
-                self.attempts.push(AttemptShown {
-                    iteration: *iteration,
-                    attempt: *attempt,
-                    started_at: at,
-                    command: command.clone(),
-                    base: base.clone(),
-                    ..AttemptShown::default()
-                });
-            }
-            Event::AgentEnded { iteration, attempt, exit, message, duration, claim, flags, .. } => {
-                if let Some(open) = self.attempt(*iteration, *attempt) {
-                    open.exit = Some(*exit);
-                    open.message_blob.clone_from(message);
-                    open.agent_ms = Some(duration.0);
-                    open.claim.clone_from(claim);
-                    open.flags.extend(flags.iter().cloned());
-                }
-            }
-            Event::WorkEnded { iteration, attempt, duration, result, error, .. } => {
-                if let Some(open) = self.attempt(*iteration, *attempt) {
-                    open.message_blob = match error {
-                        Some(error) => BlobRef { excerpt: error.message.clone(), ..BlobRef::default() },
-                        None => result.clone(),
-                    };
-                    open.agent_ms = Some(duration.0);
-                }
-            }
-            Event::TreeTaken { iteration, attempt, flags } => {
-                if let Some(open) = self.attempt(*iteration, *attempt) {
-                    open.flags.extend(flags.iter().cloned());
-                }
-            }
-            Event::TreeAltered { iteration, attempt } => {
-                if let Some(open) = self.attempt(*iteration, *attempt) {
-                    open.evidence.clear();
-                    open.verdict = None;
-                }
-            }
-            Event::EvidenceGathered { iteration, attempt, evidence } => {
-                if let Some(open) = self.attempt(*iteration, *attempt) {
-                    open.evidence.push(EvidenceShown {
-                        name: evidence.name.clone(),
-                        command: evidence.command.clone(),
-                        exit: evidence.exit,
-                        passed: evidence.passed(),
-                        duration_ms: evidence.duration.0,
-                        output: String::new(),
-                        blob: evidence.output.clone(),
-                    });
-                }
-            }
-            Event::WorkInspected { iteration, attempt, changed, changed_total, flags, .. } => {
-                if let Some(open) = self.attempt(*iteration, *attempt) {
-                    open.changed.clone_from(changed);
-                    open.changed_total = Some(*changed_total);
-                    open.flags.extend(flags.iter().cloned());
-                }
-            }
-            Event::Judged { iteration, attempt, verdict, signals } => {
-                if let Some(open) = self.attempt(*iteration, *attempt) {
-                    open.supports = signals.iter().map(ToString::to_string).collect();
-                    open.verdict = Some(verdict.clone());
-                    open.ended_at = Some(at);
-                }
-            }
-            Event::CommitRefused { iteration, attempt, output } => {
-                if let Some(open) = self.attempt(*iteration, *attempt) {
-                    open.refused_blob.clone_from(output);
-                    open.commit_refused = Some(output.excerpt.clone());
-                    open.ended_at = Some(at);
-                }
-            }
-            Event::Interrupted { iteration, attempt, reason, .. } => {
-                if let Some(open) = self.attempt(*iteration, *attempt) {
-                    open.interrupted = Some(reason.clone());
-                    open.ended_at = Some(at);
-                }
-            }
-            Event::TaskCompleted { iteration, task, attempt, commit, .. } if *task == self.task => {
-                self.commit.clone_from(commit);
-                if let Some(open) = self.attempt(*iteration, *attempt) {
-                    open.commit.clone_from(commit);
-                    open.ended_at = Some(at);
-                }
-            }
-            Event::WorkKept { task, reference, .. } if *task == self.task => {
-                if let Some(last) = self.attempts.last_mut() {
-                    last.kept_under = Some(reference.clone());
-                }
-            }
             Event::QuestionRaised { id, task, question } if task.as_ref() == Some(&self.task) => {
                 self.questions.push(QuestionShown {
                     id: *id,
@@ -293,88 +186,63 @@ impl History {
                 let what = wiggum_engine::words::describe(&envelope.event);
                 self.interventions.push(format!("{at:.0}  {what}"));
             }
-            Event::HealthChanged { iteration, attempt, .. } => {
-                if self.attempt(*iteration, *attempt).is_some() {
-                    let what = wiggum_engine::words::describe(&envelope.event);
-                    self.interventions.push(format!("{at:.0}  {what}"));
-                }
+            Event::HealthChanged { iteration, .. } if self.is_at(*iteration) => {
+                let what = wiggum_engine::words::describe(&envelope.event);
+                self.interventions.push(format!("{at:.0}  {what}"));
             }
-            Event::LoopCreated { .. }
-            | Event::RunStarted { .. }
-            | Event::RunResumed { .. }
-            | Event::BacklogRead { .. }
-            | Event::BacklogBroken { .. }
-            | Event::StatusWritten { .. }
-            | Event::IterationStarted { .. }
-            | Event::WorkKept { .. }
-            | Event::WorkspaceReset { .. }
-            | Event::TaskCompleted { .. }
-            | Event::TaskFailed { .. }
-            | Event::TaskSkipped { .. }
-            | Event::TaskReopened { .. }
-            | Event::StatusSet { .. }
-            | Event::StatusPutBack { .. }
-            | Event::Nudged { .. }
-            | Event::CallStarted { .. }
-            | Event::AgentReported { .. }
-            | Event::HandoffStarted { .. }
-            | Event::Checkpointed { .. }
-            | Event::RestoreStarted { .. }
-            | Event::Restored { .. }
-            | Event::QuestionRaised { .. }
-            | Event::Paused { .. }
-            | Event::Resumed { .. }
-            | Event::StopRequested { .. }
-            | Event::UserChangesSetAside { .. }
-            | Event::UserChangesPutBack { .. }
-            | Event::Noticed { .. }
-            | Event::BudgetAlert { .. }
-            | Event::BudgetAsked { .. }
-            | Event::Charged { .. }
-            | Event::RunEnded { .. } => {}
+            _ => {}
         }
+        self.take_attempt(envelope);
         self.state.apply(envelope);
     }
 
-    /// The attempt at this task that an event is about. Iterations of other tasks are not here.
-    fn attempt(&mut self, iteration: Iteration, attempt: Attempt) -> Option<&mut AttemptShown> {
-        let last = self.attempts.last_mut()?;
-        (last.iteration == iteration && last.attempt == attempt).then_some(last)
+    fn take_attempt(&mut self, envelope: &Envelope) {
+        match &envelope.event {
+            Event::IterationStarted { task, .. } if *task == self.task => {
+                self.attempts.push(Record::default())
+            }
+            // Another task is next.
+            Event::IterationStarted { .. } => return,
+            event if iteration_of(event).is_some_and(|iteration| self.is_at(iteration)) => {}
+            _ => return,
+        }
+        if let Some(last) = self.attempts.last_mut() {
+            last.take(envelope);
+        }
+    }
+
+    /// Is the newest attempt at this task that of an iteration? Iterations of other tasks are not here.
+    fn is_at(&self, iteration: Iteration) -> bool {
+        self.attempts.last().is_some_and(|last| last.iteration == iteration)
+    }
+
+    /// The commit of the last attempt that was completed.
+    fn commit(&self) -> Option<&str> {
+        self.attempts.iter().rfind(|attempt| attempt.completed)?.commit.as_deref()
     }
 
     /// What the task changed: in its commit, in the work that was kept, or so far.
     fn diff(&self, git: &Git) -> Option<Diff> {
         let entry = self.state.task(&self.task)?;
-        let base = self.attempts.last().and_then(|last| last.base.clone());
-        let base = base.unwrap_or_else(|| EMPTY_TREE.to_owned());
-        let running = entry.state == TaskState::Running;
-        let (of, text) = match (&self.commit, &entry.kept) {
-            (_, Some(kept)) if !running => {
-                let parent = git.resolve(&format!("{kept}^1")).ok().flatten();
-                let parent = parent.unwrap_or_else(|| EMPTY_TREE.to_owned());
-                (format!("unfinished work {}", short(kept)), git.diff(&parent, Target::Commit(kept), &[]))
-            }
-            (Some(commit), _) if !running => {
-                (format!("commit {}", short(commit)), git.diff(&base, Target::Commit(commit), &[]))
-            }
-            (Some(_) | None, _) if running => {
-                ("the work tree so far".to_owned(), git.diff(&base, Target::WorkTree, &[]))
-            }
-            (Some(_) | None, _) => return None,
+        let base = self.attempts.last().and_then(|last| last.base.as_deref());
+        let work = match (&entry.kept, self.commit()) {
+            _ if entry.state == TaskState::Running => Work::SoFar,
+            (Some(kept), _) => Work::Kept(kept),
+            (None, Some(commit)) => Work::Commit(commit),
+            (None, None) => return None,
         };
-        // A commit that was thrown away since is no reason to hide the rest.
-        text.ok().map(|text| Diff { of, text })
+        attempts::diff(git, base, work)
     }
 
     fn into_shown(
-        mut self,
+        self,
         texts: &Texts<'_>,
         diff: Option<Diff>,
         name: String,
     ) -> Result<Option<Shown>, Failure> {
-        for attempt in &mut self.attempts {
-            texts.fill(attempt)?;
-        }
+        let commit = self.commit().map(str::to_owned);
+        let attempts =
+            self.attempts.into_iter().map(|record| texts.shown(record)).collect::<Result<_, _>>()?;
         let now = Timestamp::now();
         let why = why(&self.state, &self.task, now).map(|why| why.to_string()).unwrap_or_default();
         let Some(entry) = self.state.task(&self.task) else { return Ok(None) };
@@ -396,10 +264,10 @@ impl History {
             learnt: learnt(&self.state, &self.task),
             checkpoint: entry.checkpoint.clone(),
             kept: entry.kept.clone(),
-            attempts: self.attempts,
+            attempts,
             questions: self.questions,
             interventions: self.interventions,
-            commit: self.commit,
+            commit,
             diff,
         }))
     }
@@ -412,19 +280,43 @@ struct Texts<'a> {
 }
 
 impl Texts<'_> {
-    fn fill(&self, attempt: &mut AttemptShown) -> Result<(), Failure> {
-        let message = match self.full {
-            true => self.whole(&attempt.message_blob)?,
-            false => attempt.message_blob.excerpt.clone(),
+    fn shown(&self, record: Record) -> Result<AttemptShown, Failure> {
+        let message = match (record.trouble, record.message) {
+            (Some(trouble), _) => Some(trouble),
+            (None, Some(message)) if self.full => Some(self.whole(&message)?),
+            (None, message) => message.map(|message| message.excerpt),
         };
-        attempt.message = attempt.agent_ms.is_some().then_some(message);
-        for evidence in &mut attempt.evidence {
-            evidence.output = self.whole(&evidence.blob)?;
-        }
-        if attempt.commit_refused.is_some() {
-            attempt.commit_refused = Some(self.whole(&attempt.refused_blob)?);
-        }
-        Ok(())
+        let evidence = record.evidence.into_iter().map(|evidence| {
+            Ok::<_, Failure>(EvidenceShown {
+                passed: evidence.passed(),
+                exit: evidence.exit,
+                duration_ms: evidence.duration.0,
+                output: self.whole(&evidence.output)?,
+                name: evidence.name,
+                command: evidence.command,
+            })
+        });
+        Ok(AttemptShown {
+            iteration: record.iteration,
+            attempt: record.attempt,
+            started_at: record.started_at,
+            ended_at: record.ended_at,
+            command: record.command,
+            agent_ms: record.agent_ms,
+            exit: record.exit,
+            claim: record.claim,
+            supports: record.supports,
+            message,
+            evidence: evidence.collect::<Result<_, _>>()?,
+            flags: record.flags,
+            changed: record.changed,
+            changed_total: record.changed_total,
+            verdict: record.verdict,
+            interrupted: record.interrupted,
+            commit_refused: record.refused.map(|output| self.whole(&output)).transpose()?,
+            kept_under: record.kept_under,
+            commit: record.commit,
+        })
     }
 
     fn whole(&self, blob: &BlobRef) -> Result<String, Failure> {

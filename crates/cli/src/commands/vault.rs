@@ -9,7 +9,7 @@ use wiggum_vault::{Approved, Keeper, Row, Rules, Setup, Signal, Told, Vault, Vau
 use wiggum_workspace::process;
 
 use crate::args::{VaultArgs, VaultCommand};
-use crate::commands::{Surroundings, print_json, run, surroundings_of};
+use crate::commands::{Surroundings, notify, print_json, run, surroundings_of};
 use crate::config::{self, Flags};
 use crate::failure::Failure;
 use crate::servers::tools;
@@ -45,6 +45,7 @@ fn init(args: &VaultArgs) -> Result<ExitCode, Failure> {
 
 fn watch(args: &VaultArgs) -> Result<ExitCode, Failure> {
     let keeper = keeper(args)?;
+    let _telling = telling(args)?;
     forward_signals(keeper.sender())?;
     keeper.watch()?;
     Ok(ExitCode::SUCCESS)
@@ -52,6 +53,7 @@ fn watch(args: &VaultArgs) -> Result<ExitCode, Failure> {
 
 fn run_once(args: &VaultArgs) -> Result<ExitCode, Failure> {
     let keeper = keeper(args)?;
+    let _telling = telling(args)?;
     forward_signals(keeper.sender())?;
     let rows = keeper.run()?;
     let waits = rows.iter().any(|row| row.needs_action.is_some());
@@ -88,6 +90,13 @@ fn keeper(args: &VaultArgs) -> Result<Keeper, Failure> {
     let setup: Setup = Arc::new(move |plan| settings(&here, plan).map_err(in_words));
     let json = args.output.json;
     Ok(Keeper::open(vault, rules, setup, move |told| tell(told, json))?)
+}
+
+/// Those who are told what happens to the plans.
+fn telling(args: &VaultArgs) -> Result<Option<wiggum_notify::Courier>, Failure> {
+    let here = surroundings_of(Vault::open(&args.dir)?.root().to_owned());
+    let config = config::resolve(&here.sources(&Flags::default()))?;
+    Ok(notify::beside(&here, &config))
 }
 
 fn rules(vault: &Vault) -> Result<Rules, Failure> {

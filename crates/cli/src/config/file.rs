@@ -11,6 +11,7 @@ use toml::de::{DeTable, DeValue};
 use super::agents::{self, AGENT_KEYS, AgentKey};
 use super::keys::{self, KEYS, Key, SECTIONS, Settable};
 use super::mcp;
+use super::notify;
 use super::prices::{self, PRICE_KEYS};
 use super::problem::{Lines, distance, nearest};
 use super::read::{Fault, read};
@@ -44,6 +45,10 @@ pub(super) fn layer(path: &Path, text: &str, source: impl Fn(PathBuf, usize) -> 
     for found in walk.mcp {
         let source = source(path.to_owned(), lines.line(found.span.start));
         layer.mcp.push(found.at(source, place(&found.span)));
+    }
+    for found in walk.notify {
+        let at = |span: &Range<usize>| (source(path.to_owned(), lines.line(span.start)), place(span));
+        layer.notify.push(found.at(at));
     }
     layer
 }
@@ -98,6 +103,8 @@ struct Walk {
     prices: Vec<(String, &'static str, Amount, Range<usize>)>,
     /// What the sections `[mcp.servers.NAME]` say.
     mcp: Vec<mcp::Found>,
+    /// What the entries `[[notify]]` say.
+    notify: Vec<notify::Found>,
 }
 
 impl Walk {
@@ -113,6 +120,12 @@ impl Walk {
                     self.mcp = servers.found;
                     self.faults.extend(servers.faults);
                     self.unknown.extend(servers.unknown);
+                }
+                None if name.get_ref() == notify::SECTION => {
+                    let targets = notify::read_section(name.span(), value);
+                    self.notify = targets.found;
+                    self.faults.extend(targets.faults);
+                    self.unknown.extend(targets.unknown);
                 }
                 None => self.entry("", name, value),
             }

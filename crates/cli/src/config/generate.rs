@@ -6,6 +6,7 @@ use serde_json::{Map, json};
 use super::agents::{self, AGENT_KEYS};
 use super::keys::{self, KEYS, Key, SECTIONS, Settable};
 use super::mcp::{self, SERVER_KEYS};
+use super::notify::{self, TARGET_KEYS};
 use super::prices::{self, PRICE_KEYS};
 use super::value::{Shape, UNITS, Value, Zero};
 
@@ -36,7 +37,9 @@ pub(crate) fn commented_toml(presets: &[Preset]) -> String {
          \n# What models cost whose agents do not say it, in dollars per million tokens.\n\
          #[prices.\"some-model\"]\n#input = 3\n#output = 15\n\
          \n# MCP servers whose tools a plan may call, beside those of .mcp.json; see docs/mcp.md.\n\
-         #[mcp.servers.files]\n#command = \"npx\"\n#args = [\"-y\", \"@modelcontextprotocol/server-filesystem\", \".\"]\n",
+         #[mcp.servers.files]\n#command = \"npx\"\n#args = [\"-y\", \"@modelcontextprotocol/server-filesystem\", \".\"]\n\
+         \n# Who is told what happens, once for each receiver; see docs/notifications.md.\n\
+         #[[notify]]\n#kind = \"desktop\"\n",
     );
     text
 }
@@ -116,6 +119,16 @@ pub(crate) fn configuration_markdown() -> String {
     for key in SERVER_KEYS {
         let (words, default) = (escaped(&value_words(key.shape)), key.shown_default());
         text.push_str(&format!("| `{}` | {words} | {default} | {} |\n", key.name, escaped(key.help)));
+    }
+    text.push_str(
+        "\n## `[[notify]]`\n\nWho is told what happens, once for each receiver; see [notifications.md](notifications.md). Receivers of \
+         your own file are\ntold too, unless the workspace has one of the same name.\n\n\
+         | key | value | for | meaning |\n|---|---|---|---|\n",
+    );
+    for key in TARGET_KEYS {
+        let words = escaped(&value_words(key.shape));
+        let kinds = if key.kinds.is_empty() { "all".to_owned() } else { key.kinds.join(", ") };
+        text.push_str(&format!("| `{}` | {words} | {kinds} | {} |\n", key.name, escaped(key.help)));
     }
     text.push_str(
         "\n## Flags and variables\n\nEmpty variables count as not set. Where several are set, the one further right \
@@ -210,6 +223,7 @@ pub(crate) fn config_schema() -> serde_json::Value {
     properties.insert(agents::SECTION.to_owned(), agents_schema());
     properties.insert(prices::SECTION.to_owned(), prices_schema());
     properties.insert(mcp::SECTION.to_owned(), mcp_schema());
+    properties.insert(notify::SECTION.to_owned(), notify_schema());
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "wiggum.toml",
@@ -250,6 +264,20 @@ fn mcp_schema() -> serde_json::Value {
         "description": "MCP servers whose tools may be called.",
         "properties": { mcp::SERVERS: servers },
         "additionalProperties": false,
+    })
+}
+
+fn notify_schema() -> serde_json::Value {
+    let key = |key: &notify::TargetKey| {
+        let mut schema = shape_schema(key.shape);
+        schema.insert("description".to_owned(), key.help.into());
+        (key.name.to_owned(), serde_json::Value::from(schema))
+    };
+    let keys: Map<_, _> = TARGET_KEYS.iter().map(key).collect();
+    json!({
+        "type": "array",
+        "description": "Who is told what happens.",
+        "items": { "type": "object", "properties": keys, "required": ["kind"], "additionalProperties": false },
     })
 }
 

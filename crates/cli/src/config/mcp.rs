@@ -440,7 +440,7 @@ fn text(text: Option<&String>) -> Value {
 }
 
 /// Arguments as they may be shown: `--token` and what follows it is somebody's.
-fn without_secrets(args: &[String]) -> Vec<String> {
+pub(super) fn without_secrets(args: &[String]) -> Vec<String> {
     let is_secret =
         |flag: &str| flag.starts_with('-') && is_secret_name(&flag.trim_start_matches('-').replace('-', "_"));
     let mut hide_next = false;

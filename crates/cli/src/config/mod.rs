@@ -16,6 +16,7 @@ mod hostile;
 pub(crate) mod keys;
 pub(crate) mod mcp;
 mod mcp_json;
+pub(crate) mod notify;
 mod prices;
 pub(crate) mod problem;
 mod read;
@@ -103,6 +104,8 @@ pub(crate) struct Config {
     /// The sections `[mcp.servers.NAME]`, and what `.mcp.json` says beneath them.
     pub(crate) mcp: BTreeMap<String, mcp::ServerConfig>,
     pub(crate) plans: wiggum_vault::Rules,
+    /// The entries `[[notify]]`, by their names.
+    pub(crate) notify: BTreeMap<String, notify::TargetConfig>,
     /// The sections `[prices."MODEL"]` as they were written.
     prices: BTreeMap<String, prices::Written>,
     origins: BTreeMap<&'static str, Origin>,
@@ -178,6 +181,7 @@ pub(crate) fn resolve(sources: &Sources<'_>) -> Result<Config, ConfigProblems> {
             config.set_agent(setting);
         }
         problems.extend(mcp::adopt(&mut config.mcp, layer.mcp));
+        problems.extend(notify::adopt(&mut config.notify, layer.notify));
         for setting in layer.prices {
             config.prices.entry(setting.model.clone()).or_default().set(setting);
         }
@@ -221,7 +225,9 @@ impl Config {
         let named = self.agents.iter().flat_map(|(name, agent)| agent.explain(name));
         let prices = self.prices.iter().flat_map(|(model, written)| written.explain(model));
         let servers = self.mcp.iter().flat_map(|(name, server)| server.explain(name));
-        keys::KEYS.iter().map(|key| self.explain_key(key)).chain(named).chain(servers).chain(prices).collect()
+        let targets = self.notify.iter().flat_map(|(name, target)| target.explain(name));
+        let keys = keys::KEYS.iter().map(|key| self.explain_key(key));
+        keys.chain(named).chain(servers).chain(prices).chain(targets).collect()
     }
 
     /// Where the value of a key came from.
@@ -320,6 +326,7 @@ impl Default for Config {
             policy: Policy::default(),
             mcp: BTreeMap::new(),
             plans: wiggum_vault::Rules::default(),
+            notify: BTreeMap::new(),
             prices: BTreeMap::new(),
             origins: BTreeMap::new(),
         }
@@ -359,6 +366,7 @@ struct Layer {
     agents: Vec<agents::Setting>,
     prices: Vec<prices::Setting>,
     mcp: Vec<mcp::Setting>,
+    notify: Vec<(String, notify::TargetConfig)>,
     problems: Vec<Problem>,
 }
 

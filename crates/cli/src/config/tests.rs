@@ -8,14 +8,14 @@ use super::value::Shape;
 use super::*;
 
 /// A hermetic place to resolve in.
-struct Case {
+pub(super) struct Case {
     directory: tempfile::TempDir,
     env: BTreeMap<String, String>,
     flags: Flags,
 }
 
 impl Case {
-    fn new(workspace_file: &str) -> Self {
+    pub(super) fn new(workspace_file: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join(WORKSPACE_FILE), workspace_file).unwrap();
         Self { directory, env: BTreeMap::new(), flags: Flags::default() }
@@ -41,7 +41,7 @@ impl Case {
         resolve(&Sources { workspace: self.directory.path(), user_file, env: &self.env, flags: &self.flags })
     }
 
-    fn config(&self) -> Config {
+    pub(super) fn config(&self) -> Config {
         self.resolve().unwrap_or_else(|problems| panic!("{problems}"))
     }
 
@@ -53,7 +53,7 @@ impl Case {
         self.normalised(&lines.join("\n"))
     }
 
-    fn problems(&self) -> String {
+    pub(super) fn problems(&self) -> String {
         self.normalised(&self.resolve().expect_err("should be refused").to_string())
     }
 

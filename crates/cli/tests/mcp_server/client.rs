@@ -87,9 +87,15 @@ impl Pipe {
     /// Why a tool did nothing.
     #[track_caller]
     pub(crate) fn refused(&mut self, name: &str, arguments: Value) -> String {
+        let (done, said) = self.tried(name, arguments);
+        assert!(!done, "{said}");
+        said
+    }
+
+    /// Whether a tool did what it was asked to, and what it said.
+    pub(crate) fn tried(&mut self, name: &str, arguments: Value) -> (bool, String) {
         let result = self.asks("tools/call", json!({"name": name, "arguments": arguments}));
-        assert_eq!(result["isError"], true, "{result}");
-        result["content"][0]["text"].as_str().unwrap().to_owned()
+        (result["isError"] == false, result["content"][0]["text"].as_str().unwrap_or_default().to_owned())
     }
 
     #[track_caller]

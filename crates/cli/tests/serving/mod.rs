@@ -26,7 +26,7 @@ pub(crate) const ASKING: &str = r#"
 </escalate>
 END
             exit ;;
-        B-*) ready; wait_for_go ;;
+        B-*) echo "looking around"; ready; wait_for_go ;;
         C-*) printf '<img src=x onerror=alert(3)><script>alert(1)</script>\n'
             printf '\033[31mred\033[0m \033]0;owned\007 \033]8;;http://evil\033\\link\033]8;;\033\\ abc\342\200\256cba\n' ;;
     esac

@@ -3,9 +3,8 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
-use wiggum_core::event::{BlobRef, Envelope, Event, Flag, Verdict};
+use wiggum_core::event::{BlobRef, Evidence, Flag};
 use wiggum_core::ids::Seq;
-use wiggum_core::state::verdict_name;
 use wiggum_store::LoopRecord;
 use wiggum_workspace::git::{Git, Target};
 
@@ -13,8 +12,12 @@ use crate::desk::chronicle::{Span, iteration_of};
 use crate::desk::{DeskError, Loops};
 use crate::words::short;
 
+mod record;
+
+pub use record::Record;
+
 /// What git calls the tree of a repository without files.
-pub const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 /// How much is read to find the end of an attempt: it has some ten events, and its checks.
 const MOST_EVENTS: u32 = 2000;
@@ -94,114 +97,94 @@ pub fn read(loops: &Loops, record: &LoopRecord, span: &Span, until: Seq) -> Resu
     let last = span.ended_seq.map_or(until, |ended| ended.min(until));
     let events = u32::try_from((last + 1).saturating_sub(span.seq)).unwrap_or(MOST_EVENTS).min(MOST_EVENTS);
     // Unfinished work is kept right after the verdict.
-    let mut attempt = Attempt::default();
+    let mut found = Record::default();
     loops.store.for_some(record.id, span.seq.saturating_sub(1), events + 4, |envelope| {
         if envelope.seq <= until && iteration_of(&envelope.event) == Some(span.iteration) {
-            attempt.take(&envelope);
+            found.take(&envelope);
         }
     })?;
-    Ok(attempt)
+    Ok(found.into())
+}
+
+impl From<Record> for Attempt {
+    fn from(record: Record) -> Self {
+        Self {
+            outcome: record.outcome().to_owned(),
+            reasons: record.reasons(),
+            iteration: record.iteration,
+            attempt: record.attempt,
+            task: record.task,
+            agent: record.agent,
+            command: record.command,
+            started_at: Some(record.started_at),
+            ended_at: record.ended_at,
+            exit: record.exit.map(|exit| exit.to_string()),
+            agent_ms: record.agent_ms,
+            model: record.model,
+            claim: record.claim.map(|claim| claim.text),
+            message: record.message.as_ref().map(TextRef::from),
+            prompt: Some((&record.prompt).into()),
+            evidence: record.evidence.iter().map(EvidenceShown::from).collect(),
+            flags: record.flags,
+            changed: record.changed,
+            changed_total: record.changed_total.unwrap_or(0),
+            commit: record.commit,
+            kept: record.kept,
+            base: record.base,
+        }
+    }
+}
+
+impl From<&Evidence> for EvidenceShown {
+    fn from(evidence: &Evidence) -> Self {
+        Self {
+            name: evidence.name.clone(),
+            command: evidence.command.clone(),
+            passed: evidence.passed(),
+            exit: evidence.exit.to_string(),
+            duration_ms: evidence.duration.0,
+            output: (&evidence.output).into(),
+        }
+    }
 }
 
 impl Attempt {
-    fn take(&mut self, Envelope { at, event, .. }: &Envelope) {
-        match event {
-            Event::IterationStarted { iteration, task, attempt, agent, command, base, prompt, .. } => {
-                *self = Self {
-                    iteration: *iteration,
-                    attempt: *attempt,
-                    task: task.to_string(),
-                    agent: agent.clone(),
-                    command: command.clone(),
-                    base: base.clone(),
-                    prompt: Some(prompt.into()),
-                    started_at: Some(*at),
-                    outcome: "under way".to_owned(),
-                    ..Self::default()
-                };
-            }
-            Event::AgentEnded { exit, message, duration, claim, flags, facts, .. } => {
-                self.exit = Some(exit.to_string());
-                self.message = Some(message.into());
-                self.agent_ms = Some(duration.0);
-                self.model.clone_from(&facts.model);
-                self.claim = claim.as_ref().map(|claim| claim.text.clone());
-                self.flags.extend(flags.iter().cloned());
-            }
-            Event::WorkEnded { duration, result, error, .. } => {
-                self.agent_ms = Some(duration.0);
-                self.message = Some(result.into());
-                self.reasons.extend(error.iter().map(|error| error.message.clone()));
-            }
-            Event::TreeTaken { flags, .. } => self.flags.extend(flags.iter().cloned()),
-            Event::TreeAltered { .. } => self.evidence.clear(),
-            Event::EvidenceGathered { evidence, .. } => self.evidence.push(EvidenceShown {
-                name: evidence.name.clone(),
-                command: evidence.command.clone(),
-                passed: evidence.passed(),
-                exit: evidence.exit.to_string(),
-                duration_ms: evidence.duration.0,
-                output: (&evidence.output).into(),
-            }),
-            Event::WorkInspected { changed, changed_total, flags, .. } => {
-                self.changed.clone_from(changed);
-                self.changed_total = *changed_total;
-                self.flags.extend(flags.iter().cloned());
-            }
-            Event::Judged { verdict, .. } => self.judge(verdict, *at),
-            Event::WorkKept { commit, .. } => self.kept = Some(commit.clone()),
-            Event::TaskCompleted { commit, .. } => {
-                self.commit.clone_from(commit);
-                self.end("completed", *at);
-            }
-            Event::CommitRefused { output, .. } => {
-                self.reasons = vec![output.excerpt.clone()];
-                self.end("commit refused", *at);
-            }
-            Event::Interrupted { reason, kept, .. } => {
-                self.reasons = vec![reason.clone()];
-                self.kept.clone_from(kept);
-                self.end("interrupted", *at);
-            }
-            _ => {}
-        }
-    }
-
-    fn judge(&mut self, verdict: &Verdict, at: Timestamp) {
-        self.end(verdict_name(verdict), at);
-        match verdict {
-            Verdict::Refuted { reasons } | Verdict::Held { reasons } => self.reasons.clone_from(reasons),
-            Verdict::Errored { failure } => self.reasons = vec![failure.message.clone()],
-            Verdict::Unavailable { message, .. } => self.reasons = vec![message.clone()],
-            Verdict::HandedOver { trigger } => self.reasons = vec![trigger.to_string()],
-            Verdict::Accepted { .. } | Verdict::Unclaimed | Verdict::Asked => {}
-        }
-    }
-
-    fn end(&mut self, outcome: &str, at: Timestamp) {
-        outcome.clone_into(&mut self.outcome);
-        self.ended_at = Some(at);
-    }
-
     /// What it changed: in its commit, in the work that was kept, or so far in the work tree.
     pub fn diff(&self, loops: &Loops) -> Option<Diff> {
         let git = Git::discover(&loops.workspace).ok().flatten()?;
-        let base = self.base.as_deref().unwrap_or(EMPTY_TREE);
-        let (of, text) = match (&self.commit, &self.kept) {
-            (Some(commit), _) => {
-                (format!("commit {}", short(commit)), git.diff(base, Target::Commit(commit), &[]))
-            }
-            (None, Some(kept)) => {
-                let parent = git.resolve(&format!("{kept}^1")).ok().flatten();
-                let parent = parent.unwrap_or_else(|| EMPTY_TREE.to_owned());
-                (format!("unfinished work {}", short(kept)), git.diff(&parent, Target::Commit(kept), &[]))
-            }
-            (None, None) if self.ended_at.is_none() => {
-                ("the work tree so far".to_owned(), git.diff(base, Target::WorkTree, &[]))
-            }
+        let work = match (&self.commit, &self.kept) {
+            (Some(commit), _) => Work::Commit(commit),
+            (None, Some(kept)) => Work::Kept(kept),
+            (None, None) if self.ended_at.is_none() => Work::SoFar,
             (None, None) => return None,
         };
-        // A commit that was thrown away since is no reason to hide the rest.
-        text.ok().map(|text| Diff { of, text })
+        diff(&git, self.base.as_deref(), work)
     }
+}
+
+/// Where the work of an attempt is.
+#[derive(Clone, Copy, Debug)]
+pub enum Work<'a> {
+    Commit(&'a str),
+    /// In a commit of its own, unfinished.
+    Kept(&'a str),
+    /// In the work tree.
+    SoFar,
+}
+
+/// What was changed since a commit. One that was thrown away since is no reason to hide the rest.
+pub fn diff(git: &Git, base: Option<&str>, work: Work<'_>) -> Option<Diff> {
+    let base = base.unwrap_or(EMPTY_TREE);
+    let (of, text) = match work {
+        Work::Commit(commit) => {
+            (format!("commit {}", short(commit)), git.diff(base, Target::Commit(commit), &[]))
+        }
+        Work::Kept(kept) => {
+            let parent = git.resolve(&format!("{kept}^1")).ok().flatten();
+            let parent = parent.as_deref().unwrap_or(EMPTY_TREE);
+            (format!("unfinished work {}", short(kept)), git.diff(parent, Target::Commit(kept), &[]))
+        }
+        Work::SoFar => ("the work tree so far".to_owned(), git.diff(base, Target::WorkTree, &[])),
+    };
+    text.ok().map(|text| Diff { of, text })
 }

@@ -33,7 +33,10 @@ pub struct Chronicle {
     iterations: Vec<Span>,
     checkpoints: Vec<Kept>,
     calls: Vec<Call>,
+    /// The events that told of the calls, and those with which the number of tasks left changed.
+    calls_at: Vec<Seq>,
     burn_down: Vec<Left>,
+    burn_down_at: Vec<Seq>,
 }
 
 /// An iteration in time.
@@ -72,7 +75,9 @@ impl Chronicle {
             iterations: Vec::new(),
             checkpoints: Vec::new(),
             calls: Vec::new(),
+            calls_at: Vec::new(),
             burn_down: Vec::new(),
+            burn_down_at: Vec::new(),
         }
     }
 
@@ -125,17 +130,32 @@ impl Chronicle {
         &self.checkpoints
     }
 
+    /// Every call of an agent that told what it used, with the event that told it.
+    pub fn calls(&self) -> impl Iterator<Item = (Seq, &Call)> {
+        self.calls_at.iter().copied().zip(&self.calls)
+    }
+
     /// What it cost so far.
     pub fn cost(&self, by: cost::By) -> cost::Report {
-        cost::of(&self.head, &self.calls, self.burn_down.clone(), by)
+        self.cost_at(&self.head, by)
+    }
+
+    /// What it had cost when it was as [`Self::at`] tells.
+    pub fn cost_at(&self, then: &Loop, by: cost::By) -> cost::Report {
+        let until = |all: &[Seq]| all.partition_point(|seq| *seq <= then.seq);
+        let calls = &self.calls[..until(&self.calls_at)];
+        let burn_down = self.burn_down[..until(&self.burn_down_at)].to_vec();
+        cost::of(then, calls, burn_down, by)
     }
 
     /// Takes in the next event, for whoever reads the journal elsewhere.
     pub fn take(&mut self, envelope: &Envelope) {
         self.calls.extend(calls::told_by(envelope, &self.head));
+        self.calls_at.resize(self.calls.len(), envelope.seq);
         self.note(envelope);
         self.head.apply(envelope);
         self.burn_down.extend(cost::left(envelope, &self.head, self.burn_down.last()));
+        self.burn_down_at.resize(self.burn_down.len(), envelope.seq);
         if envelope.seq.is_multiple_of(self.stride) {
             self.mark();
         }

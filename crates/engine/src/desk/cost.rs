@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use jiff::tz::TimeZone;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use wiggum_core::event::Envelope;
 use wiggum_core::forecast::{self, Forecast, Interval};
 use wiggum_core::state::Loop;
@@ -14,7 +14,9 @@ use crate::desk::{DeskError, Loops};
 use crate::status::{self, BudgetStatus};
 
 /// What costs are told apart by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum By {
     #[default]
     Task,
@@ -25,6 +27,8 @@ pub enum By {
 }
 
 impl By {
+    pub const ALL: [Self; 5] = [Self::Task, Self::Agent, Self::Model, Self::Day, Self::Loop];
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Task => "task",
@@ -116,7 +120,7 @@ pub fn report(loops: &Loops, which: Option<&str>, by: By) -> Result<Report, Desk
 pub fn of(state: &Loop, calls: &[Call], burn_down: Vec<Left>, by: By) -> Report {
     let mut rows: BTreeMap<String, Spent> = BTreeMap::new();
     for call in calls {
-        *rows.entry(key(call, by)).or_default() += call;
+        *rows.entry(key(call, &state.name, by)).or_default() += call;
     }
     let rows = rows.into_iter().map(|(key, spent)| Row { key, spent }).collect();
     Report {
@@ -172,14 +176,15 @@ pub(crate) fn left(envelope: &Envelope, after: &Loop, last: Option<&Left>) -> Op
     differs.then_some(Left { at: envelope.at, tasks })
 }
 
-fn key(call: &Call, by: By) -> String {
+/// What a call is counted under, in the loop of this name.
+pub fn key(call: &Call, name: &str, by: By) -> String {
     match by {
         By::Task => call.task.clone(),
         By::Agent if call.agent.is_empty() => "agent".to_owned(),
         By::Agent => call.agent.clone(),
         By::Model => call.model.clone().unwrap_or_else(|| "not told".to_owned()),
         By::Day => call.ended_at.to_zoned(TimeZone::system()).date().to_string(),
-        By::Loop => String::new(),
+        By::Loop => name.to_owned(),
     }
 }
 

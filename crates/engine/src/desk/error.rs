@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use jiff::Timestamp;
 use wiggum_core::ids::QuestionId;
 use wiggum_store::StoreError;
 
@@ -36,11 +37,11 @@ pub enum DeskError {
     #[error("{id} is open in several loops: {names}")]
     SeveralAsk { id: QuestionId, names: String },
     /// Somebody was first, and the loop has gone on with that.
-    #[error("{id} was answered by {by}: {answer}")]
-    Answered { id: QuestionId, by: String, answer: String },
+    #[error("{id} was answered by {by} at {at:.0}: {answer}")]
+    Answered { id: QuestionId, by: String, at: Timestamp, answer: String },
     /// Somebody was first, and the loop has yet to run.
-    #[error("{id} is answered already: {answer}")]
-    AnswerWaits { id: QuestionId, by: String, answer: String },
+    #[error("{id} is answered already: {answer} (by {by} at {at:.0})")]
+    AnswerWaits { id: QuestionId, by: String, at: Timestamp, answer: String },
     #[error("the answer is empty")]
     EmptyAnswer,
     #[error("{id} has no option {text}")]

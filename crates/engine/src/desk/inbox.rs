@@ -6,9 +6,9 @@ use wiggum_core::event::{Answer, Event, Request};
 use wiggum_core::ids::QuestionId;
 use wiggum_store::{LoopRecord, Pending};
 
-use crate::desk::post::{Reply, Settled};
+use crate::desk::post::{Reply, Settled, waits};
 use crate::desk::{DeskError, Loops};
-use crate::status::QuestionStatus;
+use crate::status::{QuestionStatus, Status};
 use crate::words::answer_words;
 
 /// A question as it lies in the inbox.
@@ -43,7 +43,7 @@ impl Loops {
                     loop_id: record.id.to_string(),
                     loop_name: record.identity.name.clone(),
                     answer_with: how_to_answer(&question),
-                    answered: self.waiting_answer(&record, &question.id)?.map(|(answer, _)| answer),
+                    answered: self.waiting_answer(&record, &question.id)?.and_then(answer_of),
                     question,
                 });
             }
@@ -65,8 +65,8 @@ impl Loops {
             .map_err(|_| DeskError::NoQuestionId { text: question.to_owned() })?;
         let (record, options) = self.find_question(id, which)?;
         let answer = understand(text, id, options)?;
-        if let Some((given, by)) = self.waiting_answer(&record, &id.to_string())? {
-            return Err(DeskError::AnswerWaits { id, by, answer: answer_words(&given) });
+        if let Some(first) = self.waiting_answer(&record, &id.to_string())? {
+            return Err(waits(id, &first));
         }
         let request = Request::Answer { question: id, answer };
         let settled = Settled { silence: "answered", takes_time: false };
@@ -81,18 +81,9 @@ impl Loops {
     }
 
     /// The answer that a question has got and nobody has taken up yet, and whose it is.
-    fn waiting_answer(
-        &self,
-        record: &LoopRecord,
-        question: &str,
-    ) -> Result<Option<(Answer, String)>, DeskError> {
-        let given = |pending: Pending| match pending.request {
-            Request::Answer { question: id, answer } if id.to_string() == question => {
-                Some((answer, pending.by))
-            }
-            _ => None,
-        };
-        Ok(self.store.pending(record.id)?.into_iter().find_map(given))
+    fn waiting_answer(&self, record: &LoopRecord, question: &str) -> Result<Option<Pending>, DeskError> {
+        let about_it = |pending: &Pending| matches!(&pending.request, Request::Answer { question: id, .. } if id.to_string() == question);
+        Ok(self.store.pending(record.id)?.into_iter().find(about_it))
     }
 
     /// The loop in which a question is open, and how many options it has.
@@ -130,11 +121,25 @@ impl Loops {
         }
     }
 
+    /// A question that is closed says who answered it.
+    pub(super) fn require_open(
+        &self,
+        record: &LoopRecord,
+        id: QuestionId,
+        status: &Status,
+    ) -> Result<(), DeskError> {
+        let open: Vec<String> = status.questions.iter().map(|question| question.id.clone()).collect();
+        if open.contains(&id.to_string()) {
+            return Ok(());
+        }
+        Err(self.answered(record, id)?.unwrap_or(DeskError::NotOpen { id, open }))
+    }
+
     fn answered(&self, record: &LoopRecord, question: QuestionId) -> Result<Option<DeskError>, DeskError> {
         let mut found = None;
         self.store.for_each(record.id, 0, |envelope| match envelope.event {
             Event::QuestionAnswered { id, answer, by } if id == question => {
-                found = Some(DeskError::Answered { id, by, answer: answer_words(&answer) });
+                found = Some(DeskError::Answered { id, by, at: envelope.at, answer: answer_words(&answer) });
             }
             _ => {}
         })?;
@@ -150,14 +155,26 @@ impl Loops {
     }
 }
 
+fn answer_of(pending: Pending) -> Option<Answer> {
+    match pending.request {
+        Request::Answer { answer, .. } => Some(answer),
+        _ => None,
+    }
+}
+
 /// The command that answers a question.
 pub fn how_to_answer(question: &QuestionStatus) -> String {
-    let options = match question.options.len() {
+    answer_with(&question.id, question.options.len())
+}
+
+/// The same, by what the question is called and how many options it has.
+pub fn answer_with(id: &str, options: usize) -> String {
+    let options = match options {
         0 => String::new(),
         1 => "1|".to_owned(),
         count => format!("1-{count}|"),
     };
-    format!("wiggum answer {} {options}\"your own words\"|skip|retry|abort", question.id)
+    format!("wiggum answer {id} {options}\"your own words\"|skip|retry|abort")
 }
 
 fn understand(text: &str, id: QuestionId, options: usize) -> Result<Answer, DeskError> {

@@ -7,21 +7,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wiggum_core::event::{Event, Request};
-use wiggum_core::ids::{Seq, TaskId};
+use wiggum_core::ids::{QuestionId, Seq, TaskId};
 use wiggum_core::state::Loop;
 use wiggum_core::tasks::TaskState;
-use wiggum_store::{LoopRecord, RequestId};
+use wiggum_store::{Left, LoopRecord, Pending, RequestId};
 
 use crate::clock::Clock;
 use crate::desk::watch::{Happened, Watch};
 use crate::desk::{DeskError, Loops};
 use crate::host::{Host, Machine};
 use crate::wake;
-use crate::words::describe;
+use crate::words::{answer_words, describe};
 
 /// How long we wait for the engine's word. It takes requests up within a tenth of a second, unless
 /// it is just committing.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often it is looked again whether a question is open, while the loop goes on.
+const LOOKS: u32 = 10;
 
 /// What it means when the engine took up a request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -90,7 +93,7 @@ impl Loops {
         // Watching starts first, so that nothing the engine does is missed.
         let watch = Watch::new(&self.dir, record.id);
         let before = self.store.last_seq(record.id)?;
-        let id = self.store.post(record.id, request, by, Machine::new().wall())?;
+        let id = self.leave(record, request, by)?;
         let posted = Posted { id, request, by, before };
         if lease.alive().is_none() {
             let message = "kept: no engine runs now, the next `wiggum run` takes it up".to_owned();
@@ -108,6 +111,27 @@ impl Loops {
             }
         };
         Ok(Reply { state, message })
+    }
+
+    /// Of several answers to a question the first is left, and the others are told of it. One that came while the
+    /// question was open, with no other before it, is the first.
+    fn leave(&mut self, record: &LoopRecord, request: &Request, by: &str) -> Result<RequestId, DeskError> {
+        let Request::Answer { question: id, .. } = *request else {
+            return Ok(self.store.post(record.id, request, by, Machine::new().wall())?);
+        };
+        let same = |other: &Request| matches!(other, Request::Answer { question, .. } if *question == id);
+        let mut looks = LOOKS;
+        loop {
+            let status = self.status(record)?;
+            self.require_open(record, id, &status)?;
+            // A loop that never rests cannot be waited for: its engine says what it makes of it.
+            let as_of = (looks > 0).then_some(status.seq);
+            match self.store.post_first(record.id, request, by, Machine::new().wall(), as_of, &same)? {
+                Left::First(left) => return Ok(left),
+                Left::Taken(first) => return Err(waits(id, &first)),
+                Left::Moved => looks = looks.saturating_sub(1),
+            }
+        }
     }
 
     /// As [`Loops::deliver`], for requests that mean the engine that runs now.
@@ -180,6 +204,15 @@ impl Loops {
     }
 }
 
+/// What somebody is told whose answer comes after another that nobody has taken up yet.
+pub(crate) fn waits(id: QuestionId, first: &Pending) -> DeskError {
+    let answer = match &first.request {
+        Request::Answer { answer, .. } => answer_words(answer),
+        _ => String::new(),
+    };
+    DeskError::AnswerWaits { id, by: first.by.clone(), at: first.at, answer }
+}
+
 /// The task a loop knows by this id, or which there are.
 pub fn require_task(state: &Loop, id: &str) -> Result<TaskId, DeskError> {
     let id = TaskId::from(id);
@@ -222,9 +255,40 @@ fn as_answer(event: &Event, posted: &Posted<'_>) -> Option<Outcome> {
         Request::Nudge { text } => matches!(event, Event::Nudged { text: of, .. } if of == text),
         Request::Retry { task } => matches!(event, Event::TaskReopened { task: of, .. } if of == task),
         Request::SetStatus { task, .. } => matches!(event, Event::StatusSet { task: of, .. } if of == task),
-        Request::Answer { question, .. } => {
-            matches!(event, Event::QuestionAnswered { id, .. } if id == question)
-        }
+        Request::Answer { question, answer } => match event {
+            Event::QuestionAnswered { id, answer: given, by } if id == question => {
+                let ours = (given, by.as_str()) == (answer, asker);
+                // Somebody else was quicker: what happened is theirs.
+                return Some(if ours { Outcome::Happened(Some(describe(event))) } else { lost(event) });
+            }
+            _ => false,
+        },
     };
     done.then(|| Outcome::Happened(Some(describe(event))))
+}
+
+fn lost(event: &Event) -> Outcome {
+    Outcome::Refused(describe(event))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wiggum_core::event::Answer;
+
+    #[test]
+    fn an_answer_that_somebody_else_gave_is_not_ours() {
+        let option = |number| Answer::Option { number };
+        let request = Request::Answer { question: QuestionId(1), answer: option(1) };
+        let posted = Posted { id: RequestId(1), request: &request, by: "ann", before: 0 };
+        let happened = |id, answer, by: &str| {
+            let event = Event::QuestionAnswered { id: QuestionId(id), answer, by: by.to_owned() };
+            as_answer(&event, &posted)
+        };
+        assert!(matches!(happened(1, option(1), "ann"), Some(Outcome::Happened(Some(_)))));
+        let others = happened(1, option(1), "bob");
+        assert!(matches!(others, Some(Outcome::Refused(why)) if why == "q1 answered by bob: option 1"));
+        assert!(matches!(happened(1, option(2), "ann"), Some(Outcome::Refused(_))));
+        assert!(happened(2, option(1), "ann").is_none());
+    }
 }

@@ -189,28 +189,10 @@ struct CostInput {
     which: Option<String>,
     /// What the rows are told apart by; `loop` is about all loops of the repository
     #[serde(default)]
-    by: CostBy,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum CostBy {
-    #[default]
-    Task,
-    Agent,
-    Model,
-    Day,
-    Loop,
+    by: By,
 }
 
 fn cost_of(office: &Office, CostInput { which, by }: CostInput) -> Result<Value, Refusal> {
-    let by = match by {
-        CostBy::Task => By::Task,
-        CostBy::Agent => By::Agent,
-        CostBy::Model => By::Model,
-        CostBy::Day => By::Day,
-        CostBy::Loop => By::Loop,
-    };
     let mut report = value(&cost::report(&office.loops()?, office.meant(which.as_deref()), by)?)?;
     for field in ["rows", "over_time", "burn_down"] {
         newest(&mut report, field);

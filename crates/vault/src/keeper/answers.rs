@@ -5,7 +5,7 @@ use wiggum_backlog::PlanValue;
 use wiggum_core::event::Request;
 use wiggum_core::ids::LoopId;
 use wiggum_engine::wake;
-use wiggum_store::LoopRecord;
+use wiggum_store::{Left, LoopRecord};
 
 use super::{Keeper, StateDir, VaultError, carry};
 use crate::layout::NEEDS_ACTION;
@@ -89,11 +89,14 @@ impl Keeper {
     }
 
     fn post(&mut self, id: LoopId, request: &Request) -> Result<(), VaultError> {
-        let pending = self.store.pending(id)?;
-        if pending.iter().any(|pending| pending.request == *request) {
+        // Of several answers to a question the first counts, wherever it was given.
+        let same = |other: &Request| match (other, request) {
+            (Request::Answer { question: one, .. }, Request::Answer { question: other, .. }) => one == other,
+            (other, request) => other == request,
+        };
+        if let Left::Taken(_) = self.store.post_first(id, request, BY, Timestamp::now(), None, &same)? {
             return Ok(());
         }
-        self.store.post(id, request, BY, Timestamp::now())?;
         let dir = StateDir::of(self.vault.root());
         wake::wake(&dir, id).map_err(|source| VaultError::Write { path: StateDir::NAME.to_owned(), source })
     }

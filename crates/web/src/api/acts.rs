@@ -217,7 +217,7 @@ fn edit(
         backlog.change(task, words)?;
         // What a loop knows of its tasks is what it read.
         let (state, later) = match loops.lease(record.id)?.alive() {
-            Some(_) => ("done", ""),
+            Some(_) => ("waiting", "; the loop reads it before it goes on"),
             None => ("kept", "; the next run takes it up"),
         };
         done = Some(Done { state, message: format!("{task} changed ({}){later}", backlog.name) });

@@ -54,10 +54,13 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::look(
             "/loops/{loop}/cost",
             "What a loop cost, how that came about, and what the rest will cost",
-            |books, names, CostQuery { by }| {
+            |books, names, CostQuery { by, at }| {
                 books.of(&names[0], |loops, record| {
                     let feed = books.feed(loops, record)?;
-                    Ok(shortened(feed.look(|chronicle| chronicle.cost(by.into()))))
+                    Ok::<_, Refusal>(shortened(feed.look(|chronicle| match at {
+                        None => Ok(chronicle.cost(by)),
+                        Some(at) => chronicle.at(&loops.store, at).map(|then| chronicle.cost_at(&then, by)),
+                    })?))
                 })
             },
         ),
@@ -170,28 +173,9 @@ pub(crate) struct Checkpoint {
 struct CostQuery {
     /// What the rows are told apart by
     #[serde(default)]
-    by: CostBy,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum CostBy {
-    #[default]
-    Task,
-    Agent,
-    Model,
-    Day,
-}
-
-impl From<CostBy> for By {
-    fn from(by: CostBy) -> Self {
-        match by {
-            CostBy::Task => Self::Task,
-            CostBy::Agent => Self::Agent,
-            CostBy::Model => Self::Model,
-            CostBy::Day => Self::Day,
-        }
-    }
+    by: By,
+    /// As it was after the event of this number. Left out: as it is now
+    at: Option<u64>,
 }
 
 impl LoopStatus {
@@ -236,7 +220,7 @@ fn inbox(books: &Books) -> Result<Inbox, Refusal> {
 /// The other repositories; one that cannot be read says why, and is in nobody's way.
 fn elsewhere(books: &Books) -> Result<Arc<Vec<Elsewhere>>, Refusal> {
     books.elsewhere(|| {
-        let told = |place: Registered| {
+        let told = |place: &Registered| {
             let read = books.at(&place.workspace, |loops| {
                 let all = loops.all()?;
                 let told = all.iter().map(|record| summary(loops, record)).collect::<Result<_, Refusal>>()?;
@@ -249,7 +233,7 @@ fn elsewhere(books: &Books) -> Result<Arc<Vec<Elsewhere>>, Refusal> {
             let repository = place.workspace.display().to_string();
             Elsewhere { loops: OtherLoops { repository, loops, problem }, questions }
         };
-        Ok(books.registered()?.into_iter().map(told).collect())
+        Ok(books.registered()?.iter().map(told).collect())
     })
 }
 

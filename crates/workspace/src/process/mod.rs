@@ -61,7 +61,7 @@ pub use wiggum_core::stream::Stream;
 use registry::Survivors;
 
 use crate::sandbox::Confinement;
-use supervise::{StopRequest, Supervisor};
+use supervise::{Heard, StopRequest, Supervisor};
 
 /// A program to be started.
 #[derive(Clone, Debug)]
@@ -105,8 +105,8 @@ pub enum Input {
 /// pipes fill up and a stop request waits.
 pub trait Sink: Send {
     fn output(&mut self, stream: Stream, bytes: &[u8]);
-    /// Nothing came for a moment after the last output: whoever keeps something back may let it go.
-    fn quiet(&mut self) {}
+    /// Nothing has come for a moment: whoever gathers output may pass it on.
+    fn silence(&mut self) {}
     /// Called exactly once, after all output, when nothing of the program is left.
     fn ended(&mut self, ended: Ended);
 }
@@ -116,8 +116,8 @@ impl Sink for Box<dyn Sink> {
         self.as_mut().output(stream, bytes);
     }
 
-    fn quiet(&mut self) {
-        self.as_mut().quiet();
+    fn silence(&mut self) {
+        self.as_mut().silence();
     }
 
     fn ended(&mut self, ended: Ended) {
@@ -178,9 +178,9 @@ pub fn launch(launch: Launch, mut sink: impl Sink + 'static) -> Result<Running, 
     let for_thread = Arc::clone(&cell);
     let thread = thread::Builder::new().name(format!("process {pid}")).spawn(move || {
         if let Some(supervisor) = take(&for_thread) {
-            let ended = supervisor.supervise(&mut |stream, bytes| match bytes {
-                [] => sink.quiet(),
-                bytes => sink.output(stream, bytes),
+            let ended = supervisor.supervise(&mut |heard| match heard {
+                Heard::Output(stream, bytes) => sink.output(stream, bytes),
+                Heard::Silence => sink.silence(),
             });
             sink.ended(ended);
         }

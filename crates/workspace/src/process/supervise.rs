@@ -19,11 +19,18 @@ use super::registry::{self, Live, Survivors, Token};
 use super::spawn::{Spawned, Streams, spawn};
 use super::{Ended, Grace, Input, Launch, LaunchError, Stop, Stream, system};
 
-/// How long a program prints nothing before it counts as quiet: as long as people wait for what it printed.
-const QUIET: Duration = Duration::from_millis(200);
-
 /// As much as a pipe holds.
 const CHUNK: usize = 64 * 1024;
+
+/// Longer than a program that is printing pauses, shorter than a person who looks on notices.
+const SILENCE: Duration = Duration::from_millis(100);
+
+/// What is heard of a program while it runs.
+pub(super) enum Heard<'b> {
+    Output(Stream, &'b [u8]),
+    /// Nothing for a moment, after something.
+    Silence,
+}
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StopRequest {
@@ -43,8 +50,8 @@ pub(super) struct Supervisor {
     stderr: Option<File>,
     control: Option<Control>,
     stopping: Stopping,
-    /// It printed something since it was last quiet.
-    spoke: bool,
+    /// When silence is worth telling; nobody waits for it while there was nothing to hear.
+    silent_at: Option<Instant>,
 }
 
 struct Feed {
@@ -107,7 +114,7 @@ impl Supervisor {
             stderr: Some(stderr),
             control: None,
             stopping: Stopping::No,
-            spoke: false,
+            silent_at: None,
         })
     }
 
@@ -124,8 +131,7 @@ impl Supervisor {
         abandon(self.main, self.token);
     }
 
-    /// Hands on what the program prints, and nothing at all once it has been quiet for a moment after it.
-    pub(super) fn supervise(mut self, output: &mut dyn FnMut(Stream, &[u8])) -> Ended {
+    pub(super) fn supervise(mut self, output: &mut dyn FnMut(Heard<'_>)) -> Ended {
         let mut buffer = vec![0; CHUNK];
         while !self.step(&mut buffer, output) {}
         let status = self.reap();
@@ -141,20 +147,18 @@ impl Supervisor {
     }
 
     /// Waits for the next thing to happen and deals with it; true when the program has ended.
-    fn step(&mut self, buffer: &mut [u8], output: &mut dyn FnMut(Stream, &[u8])) -> bool {
+    fn step(&mut self, buffer: &mut [u8], output: &mut dyn FnMut(Heard<'_>)) -> bool {
         let ready = self.wait();
-        if self.spoke && ready == Ready::default() {
-            self.spoke = false;
-            output(Stream::Stdout, &[]);
-        }
         if ready.stdin {
             self.feed();
         }
-        if ready.stdout {
-            self.spoke |= read(&mut self.stdout, Stream::Stdout, buffer, output);
-        }
-        if ready.stderr {
-            self.spoke |= read(&mut self.stderr, Stream::Stderr, buffer, output);
+        let out = ready.stdout && read(&mut self.stdout, Stream::Stdout, buffer, output);
+        let err = ready.stderr && read(&mut self.stderr, Stream::Stderr, buffer, output);
+        if out || err {
+            self.silent_at = Some(Instant::now() + SILENCE);
+        } else if self.silent_at.is_some_and(|at| Instant::now() >= at) {
+            self.silent_at = None;
+            output(Heard::Silence);
         }
         if ready.exit {
             self.stdin = None;
@@ -187,12 +191,12 @@ impl Supervisor {
     }
 
     fn timeout(&self) -> Option<Duration> {
-        match self.stopping {
-            Stopping::No | Stopping::Killed { .. } => self.spoke.then_some(QUIET),
-            Stopping::Interrupted { until, .. } | Stopping::Terminated { until, .. } => {
-                Some(until.saturating_duration_since(Instant::now()))
-            }
-        }
+        let stop_at = match self.stopping {
+            Stopping::No | Stopping::Killed { .. } => None,
+            Stopping::Interrupted { until, .. } | Stopping::Terminated { until, .. } => Some(until),
+        };
+        let next = stop_at.into_iter().chain(self.silent_at).min()?;
+        Some(next.saturating_duration_since(Instant::now()))
     }
 
     /// Writes what fits. A program that closes its input without reading it is within its rights.
@@ -285,7 +289,6 @@ impl Supervisor {
     }
 }
 
-#[derive(Default, PartialEq, Eq)]
 struct Ready {
     exit: bool,
     stdin: bool,
@@ -325,13 +328,13 @@ fn read<P: Read>(
     pipe: &mut Option<P>,
     stream: Stream,
     buffer: &mut [u8],
-    output: &mut dyn FnMut(Stream, &[u8]),
+    output: &mut dyn FnMut(Heard<'_>),
 ) -> bool {
     let Some(open) = pipe else { return false };
     match open.read(buffer) {
         Ok(0) => *pipe = None,
         Ok(count) => {
-            output(stream, &buffer[..count]);
+            output(Heard::Output(stream, &buffer[..count]));
             return true;
         }
         Err(error) if error.kind() == ErrorKind::Interrupted => return true,
@@ -345,7 +348,7 @@ fn drain<P: Read>(
     pipe: &mut Option<P>,
     stream: Stream,
     buffer: &mut [u8],
-    output: &mut dyn FnMut(Stream, &[u8]),
+    output: &mut dyn FnMut(Heard<'_>),
 ) {
     while read(pipe, stream, buffer, output) {}
 }

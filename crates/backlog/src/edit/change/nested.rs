@@ -1,6 +1,8 @@
 //! Changes to the words of a box in Markdown, or of a step of a plan: one field after the other, each
 //! found anew in the text that the one before left behind.
 
+use std::ops::Range;
+
 use super::TaskChange;
 use crate::edit::lines::{inserted, line_end, with_line_end};
 use crate::edit::{Change, replaced};
@@ -103,7 +105,7 @@ impl Slot {
                 None => Change { range: before..before, with: format!("{end}{lines}") },
             });
         }
-        changes.extend(gone.map(|range| Change { range: with_line_end(text, range), with: String::new() }));
+        changes.extend(without_lines(text, gone));
         Some(replaced(text, changes))
     }
 
@@ -117,15 +119,13 @@ impl Slot {
         let lines = words.depends_on.as_slice();
         let mut changes = Vec::new();
         let is_only = lines.len() + usize::from(note.is_some()) == 1;
-        let value = |range: std::ops::Range<usize>| Change {
-            with: value(&text[range.clone()], wanted, is_only),
-            range,
-        };
+        let value =
+            |range: Range<usize>| Change { with: value(&text[range.clone()], wanted, is_only), range };
         let is_kept = !wanted.is_empty() || self.dialect == Dialect::Plan;
         match (lines, &note) {
             ([first, others @ ..], _) if is_kept => {
                 changes.push(value(first.clone()));
-                changes.extend(others.iter().map(|range| taken_out(text, range.start)));
+                changes.extend(without_lines(text, others.iter().map(|range| line_at(text, range.start))));
             }
             ([], Some(note)) if is_kept => {
                 changes.push(value(shifted(note.value.start)..shifted(note.value.end)));
@@ -137,7 +137,9 @@ impl Slot {
                 let at = words.description.last().map_or(words.head.end, |(range, _)| range.end);
                 return Some(inserted(text, at, &line));
             }
-            (lines, _) => changes.extend(lines.iter().map(|range| taken_out(text, range.start))),
+            (lines, _) => {
+                changes.extend(without_lines(text, lines.iter().map(|range| line_at(text, range.start))));
+            }
         }
         if let Some(note) = note.filter(|_| !lines.is_empty() || !is_kept) {
             let start = head[..note.whole.start].trim_end().len();
@@ -167,9 +169,25 @@ fn value(old: &str, wanted: &[String], is_only: bool) -> String {
     }
 }
 
-fn taken_out(text: &str, at: usize) -> Change {
-    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
-    Change { range: with_line_end(text, Words::behind(text, start)), with: String::new() }
+/// The line around a place, without its end.
+fn line_at(text: &str, at: usize) -> Range<usize> {
+    Words::behind(text, text[..at].rfind('\n').map_or(0, |end| end + 1))
+}
+
+/// Takes whole lines out. Those that follow each other go as one: at the end of a file without a line end,
+/// the one before them goes too, and only that.
+fn without_lines(text: &str, lines: impl Iterator<Item = Range<usize>>) -> Vec<Change> {
+    let mut blocks: Vec<Range<usize>> = Vec::new();
+    for line in lines {
+        match blocks.last_mut() {
+            Some(block) if matches!(text.get(block.end..line.start), Some("\n" | "\r\n")) => {
+                block.end = line.end;
+            }
+            Some(_) | None => blocks.push(line),
+        }
+    }
+    let change = |block| Change { range: with_line_end(text, block), with: String::new() };
+    blocks.into_iter().map(change).collect()
 }
 
 /// What lines nested in the box are indented by.

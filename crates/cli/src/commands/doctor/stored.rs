@@ -15,6 +15,7 @@ use super::fix::Remedy;
 use super::{Finding, git_lines};
 use crate::commands::backlog;
 use crate::commands::loops::{Lease, Loops};
+use crate::commands::notify;
 use crate::failure::Failure;
 use wiggum_engine::words::counted;
 
@@ -54,6 +55,11 @@ fn store(loops: &Loops, findings: &mut Vec<Finding>) -> Result<Vec<LoopRecord>, 
             findings.push(Finding::failure("journal", failure));
         }
         engine(loops, record, findings)?;
+    }
+    for (name, count, problem) in notify::given_up(loops)? {
+        let message = format!("{} to `{name}` could not be sent: {problem}", counted(count, "message"));
+        let hint = "`wiggum notify test` tries it; `wiggum notify status --clear` forgets them";
+        findings.push(Finding::warning("notify", message, hint));
     }
     Ok(records)
 }
