@@ -24,7 +24,7 @@ const EVIL: &str = "\x1b[31mred text\x1b[0m and a title\x1b]0;owned\x07 \u{202e}
                     \x1b]52;c;ZXZpbA==\x07\x1b[2J\u{9b}5n z\u{300}\u{301}\u{302}\u{303}\u{304}algo \u{feff}日本語 \r\n\tend";
 
 pub(crate) fn scene(colour: bool) -> Mirror {
-    let mut mirror = Mirror::new(PathBuf::from("/home/me/dates"), record("main"), at(400), colour);
+    let mut mirror = Mirror::new(PathBuf::from("/home/ralph/dates"), record("main"), at(400), colour);
     let (events, started) = story();
     mirror.events(events);
     mirror.vitals(health("main", true), vec![letter()]);
@@ -34,9 +34,9 @@ pub(crate) fn scene(colour: bool) -> Mirror {
     let idle =
         LoopHealth { questions: Vec::new(), state: "completed".to_owned(), ..health("nightly", false) };
     mirror.loops(vec![
-        (PathBuf::from("/home/me/dates"), record("main"), health("main", true)),
+        (PathBuf::from("/home/ralph/dates"), record("main"), health("main", true)),
         (
-            PathBuf::from("/home/me/other"),
+            PathBuf::from("/home/ralph/other"),
             LoopRecord { id: LoopId(Uuid::from_u128(8)), ..record("nightly") },
             idle,
         ),
@@ -46,7 +46,7 @@ pub(crate) fn scene(colour: bool) -> Mirror {
 
 /// The same with words of somebody who means harm, wherever words of others are shown.
 pub(crate) fn hostile() -> Mirror {
-    let mut mirror = Mirror::new(PathBuf::from("/home/me/dates"), record(EVIL), at(400), true);
+    let mut mirror = Mirror::new(PathBuf::from("/home/ralph/dates"), record(EVIL), at(400), true);
     let tasks: Vec<Task> = (0..5)
         .map(|number| {
             let mut task = Task::new(format!("{number}\x1b[8m\u{202e}").as_str(), EVIL);
@@ -90,7 +90,7 @@ pub(crate) fn hostile() -> Mirror {
 
 /// A loop with many tasks, each waiting on one before it.
 pub(crate) fn crowd(tasks: usize) -> Mirror {
-    let mut mirror = Mirror::new(PathBuf::from("/home/me/crowd"), record("crowd"), at(400), true);
+    let mut mirror = Mirror::new(PathBuf::from("/home/ralph/crowd"), record("crowd"), at(400), true);
     let task = |number: usize| {
         let mut task =
             Task::new(format!("T{number}").as_str(), format!("A thing to do, task {number} of many"));
@@ -169,7 +169,7 @@ impl Story {
             Event::LoopCreated {
                 loop_id: id(),
                 name: text("main"),
-                repository: text("/home/me/dates"),
+                repository: text("/home/ralph/dates"),
                 backlog: text("PRD.json"),
             },
         );
@@ -211,7 +211,7 @@ impl Story {
                 command: "claude -p".to_owned(),
                 agent: "claude".to_owned(),
                 session: None,
-                workspace: "/home/me/dates".to_owned(),
+                workspace: "/home/ralph/dates".to_owned(),
                 prompt: BlobRef::default(),
             },
         )
@@ -377,7 +377,7 @@ fn health(name: &str, alive: bool) -> LoopHealth {
     LoopHealth {
         loop_id: id().to_string(),
         name: name.to_owned(),
-        repository: "/home/me/dates".to_owned(),
+        repository: "/home/ralph/dates".to_owned(),
         backlog: "PRD.json".to_owned(),
         state: "running".to_owned(),
         done: 1,
@@ -402,7 +402,7 @@ fn health(name: &str, alive: bool) -> LoopHealth {
 
 fn record(name: &str) -> LoopRecord {
     let identity = Identity {
-        repository: "/home/me/dates".to_owned(),
+        repository: "/home/ralph/dates".to_owned(),
         backlog: "PRD.json".to_owned(),
         name: name.to_owned(),
     };
@@ -424,7 +424,7 @@ pub(crate) fn answered(mirror: &mut Mirror) {
 
 /// The loop that was looked at first is read once more.
 pub(crate) fn opened(mirror: &mut Mirror) {
-    mirror.open(PathBuf::from("/home/me/dates"), record("main"));
+    mirror.open(PathBuf::from("/home/ralph/dates"), record("main"));
 }
 
 /// Long texts: a diff with lines wider than any screen, and a question that tells a story.
