@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use wiggum_core::ids::LoopId;
+pub use wiggum_workspace::paths::FileId;
+use wiggum_workspace::paths::file_id;
 
 #[derive(Clone, Debug)]
 pub struct StateDir {
@@ -31,6 +33,11 @@ impl StateDir {
 
     pub fn database(&self) -> PathBuf {
         self.root.join("wiggum.db")
+    }
+
+    /// Which file the database is in: another one once somebody has thrown it away and begun anew.
+    pub fn database_id(&self) -> Option<FileId> {
+        file_id(&self.database())
     }
 
     /// Touching a file in here wakes the engine of the loop it is named after.

@@ -5,14 +5,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
 use wiggum_core::event::{Envelope, Event};
 use wiggum_core::ids::{LoopId, Seq, TaskId};
 use wiggum_engine::desk::{DeskError, Loops};
-use wiggum_engine::state_dir::StateDir;
+use wiggum_engine::state_dir::{FileId, StateDir};
 use wiggum_store::{Delivery as Place, Failing, LoopRecord, StoreError, Undelivered};
 use wiggum_workspace::paths::ProcessLock;
 
@@ -62,7 +61,7 @@ pub(crate) struct Route {
 /// The loops, read from this very file: an agent may delete it, and the engine puts another in its place.
 struct Opened {
     loops: Loops,
-    file: Option<(u64, u64)>,
+    file: Option<FileId>,
 }
 
 /// One journal, as far as this receiver is concerned.
@@ -115,7 +114,7 @@ impl Route {
     }
 
     fn open(&mut self) -> Result<Option<Opened>, DeskError> {
-        let file = inode(&self.dir.database());
+        let file = self.dir.database_id();
         if let Some(opened) = self.store.take().filter(|opened| opened.file == file) {
             return Ok(Some(opened));
         }
@@ -325,10 +324,6 @@ fn last_before(loops: &Loops, id: LoopId, moment: Timestamp) -> Result<Seq, Stor
         if at.is_some_and(|at| at < moment) { old = middle } else { new = middle }
     }
     Ok(old)
-}
-
-fn inode(path: &Path) -> Option<(u64, u64)> {
-    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 /// Between 0 and 1, another one each time.

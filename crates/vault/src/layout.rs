@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use wiggum_workspace::beneath::{self, CreateError};
 use wiggum_workspace::crash;
+use wiggum_workspace::paths::file_id;
 
 /// Where plans wait that nobody has approved.
 pub(crate) const WAITING: [&str; 2] = ["Plans", "Pending_Approval"];
@@ -274,16 +275,8 @@ fn place_new(source: &Path, target: &Path) -> io::Result<()> {
 }
 
 /// Are these two names of one file?
-#[cfg(unix)]
 fn is_same(one: &Path, other: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let node = |path: &Path| fs::symlink_metadata(path).ok().map(|data| (data.dev(), data.ino()));
-    node(one).is_some_and(|found| node(other) == Some(found))
-}
-
-#[cfg(not(unix))]
-fn is_same(one: &Path, other: &Path) -> bool {
-    fs::read(one).is_ok_and(|bytes| fs::read(other).is_ok_and(|others| others == bytes))
+    file_id(one).is_some_and(|found| file_id(other) == Some(found))
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -11,7 +10,7 @@ use wiggum_core::ids::LoopId;
 use wiggum_engine::desk::machine::{self, Registered};
 use wiggum_engine::desk::transcripts::{self, Entry};
 use wiggum_engine::desk::{DeskError, Loops};
-use wiggum_engine::state_dir::StateDir;
+use wiggum_engine::state_dir::{FileId, StateDir};
 use wiggum_store::LoopRecord;
 
 use crate::Site;
@@ -65,7 +64,7 @@ impl<T> Recent<T> {
 /// loops.
 #[derive(Default)]
 struct Place {
-    file: Option<(u64, u64)>,
+    file: Option<FileId>,
     idle: Vec<Loops>,
     feeds: HashMap<LoopId, Arc<Feed>>,
 }
@@ -99,8 +98,7 @@ impl Books {
         workspace: &Path,
         work: impl FnOnce(&mut Loops) -> Result<T, Refusal>,
     ) -> Result<Option<T>, Refusal> {
-        let file = fs::metadata(StateDir::of(workspace).database()).ok();
-        let file = file.map(|data| (data.dev(), data.ino()));
+        let file = StateDir::of(workspace).database_id();
         let kept = {
             let mut places = hold(&self.places);
             let place = places.entry(workspace.to_owned()).or_default();
@@ -119,7 +117,7 @@ impl Books {
     }
 
     /// Keeps a connection for the next request, unless there are enough of them.
-    fn keep(&self, workspace: &Path, file: Option<(u64, u64)>, loops: Loops) {
+    fn keep(&self, workspace: &Path, file: Option<FileId>, loops: Loops) {
         let mut places = hold(&self.places);
         let is_own = workspace == self.site.workspace;
         let others = places.values().filter(|place| !place.idle.is_empty()).count();

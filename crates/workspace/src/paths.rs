@@ -24,6 +24,22 @@ pub enum Escape {
     Unreadable { path: PathBuf, source: io::Error },
 }
 
+/// Which file a name stands for at the moment: another one after it was replaced, the same under another name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileId(#[cfg(unix)] (u64, u64), #[cfg(not(unix))] std::time::SystemTime);
+
+/// Nothing where there is no such file. Links are not followed.
+pub fn file_id(path: &Path) -> Option<FileId> {
+    let found = fs::symlink_metadata(path).ok()?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        Some(FileId((found.dev(), found.ino())))
+    }
+    #[cfg(not(unix))]
+    found.created().ok().map(FileId)
+}
+
 /// The path of `relative` below `root`, if it stays there: no `..`, nothing absolute, no symbolic
 /// link that leads out. What does not exist yet is fine.
 pub fn inside(root: &Path, relative: &str) -> Result<PathBuf, Escape> {

@@ -27,6 +27,7 @@ use thiserror::Error;
 use wiggum_core::event::Exit;
 
 use crate::crash;
+use crate::paths::file_id;
 use crate::process::{self, CommandLine, Input, Launch, LaunchError, Output};
 
 pub use glance::Known;
@@ -535,9 +536,7 @@ fn excluding_from_add(path: &str) -> String {
 
 /// Are both names of one file?
 fn same_file(one: &Path, other: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let number = |path: &Path| path.symlink_metadata().map(|file| (file.dev(), file.ino()));
-    matches!((number(one), number(other)), (Ok(one), Ok(other)) if one == other)
+    file_id(one).is_some_and(|found| file_id(other) == Some(found))
 }
 
 fn remove_if_there(path: &Path) -> io::Result<()> {
