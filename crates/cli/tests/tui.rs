@@ -75,6 +75,11 @@ impl<'a> Terminal<'a> {
 impl Drop for Terminal<'_> {
     fn drop(&mut self) {
         self.tmux(&["kill-server"]);
+        // A loop outlives its terminal, and would outlive a test that fails.
+        for process in self.sandbox.processes() {
+            let pid = process.split(' ').next().and_then(|path| path.strip_prefix("/proc/")).unwrap_or("0");
+            drop(self.sandbox.command("kill").args(["-KILL", pid]).output());
+        }
     }
 }
 
