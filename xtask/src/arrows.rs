@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::metadata::Metadata;
 
 /// What each crate of ours may depend on among ours.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 18] = [
     ("wiggum-core", &[]),
     ("wiggum-backlog", &["wiggum-core"]),
     ("wiggum-store", &["wiggum-core"]),
@@ -35,6 +35,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
     // A surface: whatever it does to a loop, the engine's desk does for it.
     ("wiggum-mcp", &["wiggum-core", "wiggum-door", "wiggum-engine", "wiggum-store"]),
     ("wiggum-web", &["wiggum-core", "wiggum-door", "wiggum-engine", "wiggum-store"]),
+    ("wiggum-tui", &["wiggum-core", "wiggum-engine", "wiggum-store"]),
     // A surface that only tells: it reads journals, and keeps how far it told them.
     ("wiggum-notify", &["wiggum-core", "wiggum-engine", "wiggum-store", "wiggum-workspace"]),
     // Who may come in over HTTP; what is served, the others know.
@@ -53,6 +54,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "wiggum-notify",
             "wiggum-sim",
             "wiggum-store",
+            "wiggum-tui",
             "wiggum-web",
             "wiggum-vault",
             "wiggum-workspace",
@@ -66,11 +68,12 @@ const ARROWS: [(&str, &[&str]); 17] = [
 /// All that the pure core may use: no clock, no I/O, no runtime.
 const CORE: [&str; 6] = ["jiff", "schemars", "serde", "serde_json", "thiserror", "uuid"];
 
-/// A little above what the binary needed on all platforms together when this was last looked at (322).
+/// A little above what the binary needed on all platforms together when this was last looked at (355).
 /// Raise it knowingly. The built-in agent's HTTP, TLS and walk over files came with 45 of them, of which
 /// Linux builds 24; the others are Windows' and macOS's own. MCP came with about 140: its library, tokio and hyper for
-/// both directions, reqwest and the schemas of tools for the client.
-const MOST_DEPENDENCIES: usize = 330;
+/// both directions, reqwest and the schemas of tools for the client. Drawing on terminals came with 32: cells and
+/// their layout, and crossterm, with Windows' part of it.
+const MOST_DEPENDENCIES: usize = 360;
 
 #[test]
 fn crates_know_only_whom_they_may() {

@@ -7,6 +7,7 @@ mod notify;
 mod page;
 mod serve;
 mod simulate;
+mod tui;
 mod vault;
 
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ pub(crate) use notify::{NotifyCommand, NotifyStatus, NotifyWhich};
 pub(crate) use page::PageArgs;
 pub(crate) use serve::{ServeArgs, Whom};
 pub(crate) use simulate::SimulateArgs;
+pub(crate) use tui::TuiArgs;
 pub(crate) use vault::{VaultArgs, VaultCommand};
 
 use clap::builder::TypedValueParser as _;
@@ -142,6 +144,12 @@ pub(crate) enum Command {
     /// Only this machine can reach it, and only with the token in the link it prints.
     #[command(after_help = page::EXAMPLES)]
     Serve(Box<PageArgs>),
+    /// Watch and steer loops in the terminal: tasks, output, evidence, cost, inbox
+    ///
+    /// A window on loops that run elsewhere: leaving it (q), closing the terminal or losing the
+    /// connection ends and slows nothing. `?` shows the keys.
+    #[command(after_help = tui::EXAMPLES)]
+    Tui(TuiArgs),
     /// Be told what happens: desktop, bell, webhooks, chats, a command of your own
     #[command(subcommand, after_help = notify::EXAMPLES)]
     Notify(NotifyCommand),
@@ -178,6 +186,7 @@ Examples:
   wiggum run --agent claude
   wiggum run PRD.json --agent-command 'codex exec -' --verify 'cargo test' --max-iterations 20
   wiggum run --headless --json --max-duration 2h > journal.jsonl
+  wiggum run --tui                       (q leaves, the loop goes on; `wiggum tui` comes back)
 
 The agent gets its prompt on standard input and runs in the workspace with WIGGUM_LOOP_ID,
 WIGGUM_TASK_ID, WIGGUM_ITERATION, WIGGUM_ATTEMPT, WIGGUM_PROMPT_FILE and WIGGUM_BIN set; what it
@@ -218,6 +227,12 @@ pub(crate) struct RunArgs {
     /// Serve the live page of this loop while it runs, and print the link to it
     #[arg(long)]
     pub(crate) web: bool,
+    /// Run it in a process of its own and look at it in the terminal interface; leaving that ends nothing
+    #[arg(long, conflicts_with_all = ["json", "headless", "web"])]
+    pub(crate) tui: bool,
+    /// Somebody is there to ask, by another way than this terminal
+    #[arg(long, hide = true)]
+    pub(crate) attended: bool,
     /// What keeps the agent from writing elsewhere: auto, landlock, bwrap or none [default: auto]
     #[arg(long, value_name = "KIND")]
     pub(crate) sandbox: Option<String>,

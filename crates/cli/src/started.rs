@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use wiggum_core::ids::LoopId;
@@ -62,6 +62,26 @@ pub(crate) fn again(dir: &StateDir, id: LoopId, identity: &Identity) -> io::Resu
     process::detach(&CommandLine::new(program, arguments), &started.directory, &env, log)
 }
 
+/// Starts a run in a process of its own, which outlives us; what it prints is in the file that is told.
+pub(crate) fn apart(
+    workspace: &Path,
+    directory: &Path,
+    name: &str,
+    arguments: &[impl Into<OsString> + Clone],
+) -> io::Result<(u32, PathBuf)> {
+    let dir = StateDir::of(workspace);
+    let log = dir.path().join(format!("started-{}.log", plain(name)));
+    dir.create()?;
+    let file = File::options().create(true).append(true).open(&log)?;
+    let command = CommandLine::new(std::env::current_exe()?, arguments.iter().cloned());
+    Ok((process::detach(&command, directory, &[], file)?, log))
+}
+
+/// A name as part of a file's.
+fn plain(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(40).collect()
+}
+
 /// Where nothing was noted, the repository's own configuration has to do.
 fn usual(identity: &Identity) -> Started {
     let arguments = ["run", &identity.backlog, "--name", &identity.name].map(str::to_owned).to_vec();
@@ -75,7 +95,7 @@ fn unattended(arguments: Vec<String>) -> Vec<String> {
     while let Some(argument) = rest.next() {
         match argument.as_str() {
             "--record" => drop(rest.next()),
-            "--headless" => {}
+            "--headless" | "--attended" => {}
             other if other.starts_with("--record=") => {}
             _ => kept.push(argument),
         }
@@ -101,5 +121,6 @@ mod tests {
             &["run", "--headless", "PRD.json", "--name", "y"],
         );
         check(&["run", "--record=x", "--headless"], &["run", "--headless"]);
+        check(&["run", "--attended", "PRD.json"], &["run", "--headless", "PRD.json"]);
     }
 }

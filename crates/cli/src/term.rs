@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
-pub(crate) use wiggum_engine::words::harmless;
+pub(crate) use wiggum_engine::words::{harmless, thousands};
 
 /// Writes to standard output. A reader that went away is not our failure.
 pub(crate) fn print(text: &str) -> ExitCode {
@@ -61,6 +61,10 @@ impl Style {
         Self { colour: !set("NO_COLOR") && (forced || (terminal && !dumb)) }
     }
 
+    pub(crate) fn is_coloured(self) -> bool {
+        self.colour
+    }
+
     pub(crate) fn bold(self, text: &str) -> String {
         self.paint("1", text)
     }
@@ -99,29 +103,4 @@ pub(crate) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
         number => format!("  {text:>width$}", width = widths[number]),
     };
     rows.iter().map(|row| row.iter().enumerate().map(cell).collect::<String>() + "\n").collect()
-}
-
-/// A number with its digits in groups.
-pub(crate) fn thousands(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_grouped() {
-        for (count, text) in [(0, "0"), (999, "999"), (1000, "1 000"), (1_234_567, "1 234 567")] {
-            assert_eq!(thousands(count), text);
-        }
-    }
 }

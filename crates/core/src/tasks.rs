@@ -205,6 +205,12 @@ impl Tasks {
             .map(|(until, slot)| (*until, &self.entries[*slot]))
     }
 
+    /// Who depends on a task itself.
+    pub fn dependents(&self, id: &TaskId) -> impl Iterator<Item = &TaskEntry> {
+        let slots = self.slot(id).map_or(&[][..], |slot| &self.dependents[slot]);
+        slots.iter().map(|slot| &self.entries[*slot])
+    }
+
     /// Tasks that cannot start, directly or through others, as long as this one is not done.
     pub fn waiting_on(&self, id: &TaskId) -> Vec<TaskId> {
         let Some(slot) = self.slot(id) else { return Vec::new() };

@@ -263,6 +263,19 @@ pub fn dollars(amount: f64) -> String {
     if in_cents || amount.abs() >= 1.0 { format!("${amount:.2}") } else { format!("${amount:.4}") }
 }
 
+/// A number with its digits in groups.
+pub fn thousands(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// Text of others made harmless: an agent must not drive the terminal.
 pub fn harmless(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
@@ -299,7 +312,7 @@ fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
 
 /// Characters that reorder what is shown.
 fn is_bidi(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}')
 }
 
 #[cfg(test)]
@@ -317,5 +330,12 @@ mod tests {
         check("abc\u{202e}cba\u{0007}", "abccba");
         check("\x1b", "");
         check("\x1b[", "");
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        for (count, text) in [(0, "0"), (999, "999"), (1000, "1 000"), (1_234_567, "1 234 567")] {
+            assert_eq!(thousands(count), text);
+        }
     }
 }

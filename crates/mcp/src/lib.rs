@@ -20,7 +20,7 @@ use std::io;
 use rmcp::ServiceExt;
 use rmcp::transport::async_rw::AsyncRwTransport;
 
-pub use office::{Assignment, Audience, Launched, Office, Program, RunOptions};
+pub use office::{Assignment, Audience, Office, Program, RunOptions};
 pub use refusal::Refusal;
 pub use server::Server;
 pub use wiggum_door::Reach;

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use jiff::Timestamp;
 use wiggum_engine::desk::backlog::OpenBacklog;
+use wiggum_engine::desk::launch::Launched;
 use wiggum_engine::desk::{DeskError, Loops};
 use wiggum_store::LoopRecord;
 
@@ -47,9 +47,6 @@ pub trait Program: Send + Sync {
 
     /// Starts `wiggum run` in the background.
     fn run(&self, options: &RunOptions) -> Result<Launched, Refusal>;
-
-    /// Does this process still run?
-    fn is_running(&self, pid: u32) -> bool;
 }
 
 /// What a loop is started with.
@@ -61,18 +58,6 @@ pub struct RunOptions {
     pub model: Option<String>,
     pub max_iterations: Option<u32>,
     pub max_cost: Option<f64>,
-}
-
-/// A run in the background.
-#[derive(Clone, Debug)]
-pub struct Launched {
-    pub pid: u32,
-    /// The backlog, as loops call it.
-    pub backlog: String,
-    pub name: String,
-    /// What it prints.
-    pub log: PathBuf,
-    pub at: Timestamp,
 }
 
 impl Office {

@@ -203,6 +203,41 @@ pub fn read(path: &Path) -> Result<impl Iterator<Item = Line> + use<>, Transcrip
     Ok(Lines { reader: Some(BufReader::new(decoder)) })
 }
 
+/// A transcript that may still grow: each look tells the lines that came since the last.
+pub struct Growing {
+    reader: BufReader<zstd::Decoder<'static, BufReader<Patient>>>,
+    /// The beginning of a line whose end has not come yet.
+    partial: Vec<u8>,
+}
+
+impl Growing {
+    pub fn open(path: &Path) -> Result<Self, TranscriptError> {
+        let failed = |source| TranscriptError::Read { path: path.to_owned(), source };
+        let file = File::open(path).map_err(failed)?;
+        let decoder = zstd::Decoder::new(Patient(file)).map_err(failed)?;
+        Ok(Self { reader: BufReader::new(decoder), partial: Vec::new() })
+    }
+
+    /// The next line that is there as a whole. What cannot be read will not get better.
+    pub fn next_line(&mut self) -> Option<Line> {
+        self.reader.read_until(b'\n', &mut self.partial).ok().filter(|bytes| *bytes > 0)?;
+        Some(decode(&std::mem::take(&mut self.partial)))
+    }
+}
+
+/// A file whose end is only where it ends for now.
+struct Patient(File);
+
+impl io::Read for Patient {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(buffer)? {
+            // To the decoder an end would be the last word.
+            0 if !buffer.is_empty() => Err(io::ErrorKind::WouldBlock.into()),
+            bytes => Ok(bytes),
+        }
+    }
+}
+
 struct Lines<R> {
     /// `None` after the last line.
     reader: Option<R>,

@@ -7,7 +7,7 @@ use std::path::Path;
 use wiggum_core::ids::TaskId;
 use wiggum_core::policy::Millis;
 use wiggum_core::stream::Stream;
-use wiggum_store::transcript::{Line, Output, Transcript, read};
+use wiggum_store::transcript::{Growing, Line, Output, Transcript, read};
 
 use Stream::{Stderr, Stdout};
 
@@ -157,4 +157,24 @@ fn any_task_name_stays_in_the_directory() {
     check("a b\0ü/", "a_b___");
     check("", "");
     check(&"long".repeat(100), &"long".repeat(20));
+}
+
+#[test]
+fn whoever_looks_on_reads_each_line_once_and_as_soon_as_it_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut transcript = transcript(dir.path());
+    transcript.write(Millis(0), Stdout, b"first\n").unwrap();
+    transcript.flush().unwrap();
+    let mut growing = Growing::open(transcript.path().unwrap()).unwrap();
+    let mut more = || std::iter::from_fn(|| growing.next_line()).collect::<Vec<_>>();
+    assert_eq!(more(), [output(0, Stdout, "first\n")]);
+    assert_eq!(more(), []);
+    let long = "x".repeat(100_000);
+    transcript.write(Millis(1), Stderr, long.as_bytes()).unwrap();
+    transcript.flush().unwrap();
+    assert_eq!(more(), [output(1, Stderr, &long)]);
+    transcript.write(Millis(2), Stdout, b"last").unwrap();
+    transcript.finish().unwrap();
+    assert_eq!(more(), [output(2, Stdout, "last")]);
+    assert_eq!(more(), []);
 }

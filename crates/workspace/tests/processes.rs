@@ -440,3 +440,25 @@ fn write_script(path: &Path, text: &str) {
     std::fs::write(path, text).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
+
+#[test]
+fn silence_after_output_is_told_once() {
+    struct Notes(Sender<&'static str>);
+    impl Sink for Notes {
+        fn output(&mut self, _: Stream, _: &[u8]) {
+            self.0.send("output").unwrap();
+        }
+        fn silence(&mut self) {
+            self.0.send("silence").unwrap();
+        }
+        fn ended(&mut self, _: Ended) {
+            self.0.send("ended").unwrap();
+        }
+    }
+    let (sender, notes) = mpsc::channel();
+    let running = launch(sh("echo x; exec sleep 1000"), Notes(sender)).unwrap();
+    let next = || notes.recv_timeout(Duration::from_secs(30)).unwrap();
+    assert_eq!((next(), next()), ("output", "silence"));
+    running.stop(Stop::Asked, Grace { int: Duration::ZERO, term: Duration::ZERO });
+    assert_eq!(next(), "ended", "silence is told once");
+}

@@ -20,6 +20,7 @@ mod place;
 mod start;
 mod supervise;
 mod table;
+mod terminal;
 mod trace;
 mod vault;
 
@@ -32,7 +33,7 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 type Measure = fn(&mut Table) -> Outcome<()>;
 
-const FIGURES: [(&str, Measure); 18] = [
+const FIGURES: [(&str, Measure); 19] = [
     // First, since its memory is the most that this process ever held.
     ("supervise", supervise::measure),
     ("iteration", iteration::wall),
@@ -52,6 +53,7 @@ const FIGURES: [(&str, Measure); 18] = [
     ("screen", page::screen),
     ("pages", page::pages),
     ("weight", page::weight),
+    ("terminal", terminal::measure),
 ];
 
 fn main() -> Outcome<()> {

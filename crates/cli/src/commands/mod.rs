@@ -29,6 +29,7 @@ mod simulate;
 mod status;
 mod task;
 mod tokens;
+mod tui;
 mod vault;
 
 pub(crate) use run::resolvable;
@@ -81,6 +82,7 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Session(command) => session::session(&command),
         Command::Dispatch(command) => dispatch::dispatch(&command),
         Command::Serve(args) => serve::serve(&args),
+        Command::Tui(args) => tui::tui(&args),
         Command::Vault(command) => vault::vault(&command),
         Command::Mcp(command) => mcp::mcp(&command),
         Command::Notify(command) => notify::notify(&command),

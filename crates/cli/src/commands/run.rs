@@ -15,7 +15,7 @@ use wiggum_workspace::process::{self, CommandLine};
 
 use crate::args::RunArgs;
 use crate::ask::Terminal;
-use crate::commands::{find_backlog, notify, serve, surroundings};
+use crate::commands::{find_backlog, notify, serve, surroundings, tui};
 use crate::config::value::{Amount, parse_duration};
 use crate::config::{self, Config, ConfigSource, Flags};
 use crate::detect;
@@ -31,8 +31,11 @@ use crate::term;
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let here = surroundings()?;
     let config = config::resolve(&here.sources(&flags(args)?))?;
-    let interactive =
-        !config.headless && !args.json && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    if args.tui {
+        return tui::run(&here, config);
+    }
+    let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !args.attended;
+    let interactive = !config.headless && !args.json && (terminal || args.attended);
     let tools = tools(&here.workspace, &config, &here.env);
     // Before the first event, and to the end: what is still to be said is said when it is dropped.
     let _telling = notify::beside(&here, &config);
@@ -53,7 +56,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let outcome = if args.json {
         drive(settings, &mut JsonLines::default(), None, recording)?
     } else {
-        let terminal = interactive.then(Terminal::new);
+        let terminal = (interactive && terminal).then(Terminal::new);
         drive(settings, &mut Narrator::new(terminal.clone()), terminal, recording)?
     };
     Ok(ExitCode::from(outcome.exit_code()))

@@ -81,6 +81,11 @@ impl Chronicle {
         }
     }
 
+    /// For whoever only looks at the present: nothing is kept on the way, so that going back folds the whole.
+    pub fn of_the_present(id: LoopId) -> Self {
+        Self { stride: Seq::MAX, ..Self::new(id) }
+    }
+
     /// Reads what is new, and shows each event with the loop after it.
     pub fn catch_up(
         &mut self,
@@ -143,7 +148,8 @@ impl Chronicle {
         cost::of(then, calls, burn_down, by)
     }
 
-    fn take(&mut self, envelope: &Envelope) {
+    /// Takes in the next event, for whoever reads the journal elsewhere.
+    pub fn take(&mut self, envelope: &Envelope) {
         self.calls.extend(calls::told_by(envelope, &self.head));
         self.calls_at.resize(self.calls.len(), envelope.seq);
         self.note(envelope);

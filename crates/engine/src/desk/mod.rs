@@ -27,6 +27,7 @@ pub mod cost;
 mod error;
 pub mod health;
 pub mod inbox;
+pub mod launch;
 pub mod machine;
 pub mod post;
 pub mod tokens;

@@ -65,27 +65,53 @@ pub fn file(dir: &StateDir, id: LoopId, iteration: u32, attempt: u32) -> Option<
 pub fn read(path: &Path, agent: &str, command: &str) -> Result<Vec<Entry>, transcript::TranscriptError> {
     let mut parser = parser(agent, command);
     let mut entries: Vec<Entry> = Vec::new();
-    for line in transcript::read(path)? {
-        match line {
-            Line::Output(output) => {
-                let told = parser.push(output.stream, output.text.as_bytes());
-                // Some agents' parsers keep complaints for the end; here they belong where they came.
-                let silent = told.is_empty();
-                entries.extend(told.into_iter().filter_map(|event| entry(output.ms, event)));
-                if silent && output.stream == Stream::Stderr && !output.text.trim().is_empty() {
-                    let text = output.text;
-                    entries.push(Entry { ms: output.ms, kind: EntryKind::Notice, name: String::new(), text });
-                }
-            }
-            Line::Cut => {
-                let ms = entries.last().map_or(0, |last| last.ms);
-                entries.push(Entry { ms, kind: EntryKind::Cut, name: String::new(), text: String::new() });
-            }
-            Line::Unfinished => {}
-        }
-    }
+    transcript::read(path)?.for_each(|line| take(parser.as_mut(), line, &mut entries));
     entries.drain(..entries.len().saturating_sub(MOST_ENTRIES));
     Ok(entries)
+}
+
+/// What an agent prints, for whoever looks on while it does.
+pub struct Following {
+    lines: transcript::Growing,
+    parser: Box<dyn StreamParser>,
+}
+
+impl Following {
+    pub fn open(path: &Path, agent: &str, command: &str) -> Result<Self, transcript::TranscriptError> {
+        Ok(Self { lines: transcript::Growing::open(path)?, parser: parser(agent, command) })
+    }
+
+    /// What came since the last look, bounded as by [`read`].
+    pub fn more(&mut self) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        while let Some(line) = self.lines.next_line() {
+            take(self.parser.as_mut(), line, &mut entries);
+            if entries.len() > 2 * MOST_ENTRIES {
+                entries.drain(..MOST_ENTRIES);
+            }
+        }
+        entries
+    }
+}
+
+fn take(parser: &mut dyn StreamParser, line: Line, entries: &mut Vec<Entry>) {
+    match line {
+        Line::Output(output) => {
+            let told = parser.push(output.stream, output.text.as_bytes());
+            // Some agents' parsers keep complaints for the end; here they belong where they came.
+            let silent = told.is_empty();
+            entries.extend(told.into_iter().filter_map(|event| entry(output.ms, event)));
+            if silent && output.stream == Stream::Stderr && !output.text.trim().is_empty() {
+                let text = output.text;
+                entries.push(Entry { ms: output.ms, kind: EntryKind::Notice, name: String::new(), text });
+            }
+        }
+        Line::Cut => {
+            let ms = entries.last().map_or(0, |last| last.ms);
+            entries.push(Entry { ms, kind: EntryKind::Cut, name: String::new(), text: String::new() });
+        }
+        Line::Unfinished => {}
+    }
 }
 
 /// By its name, or by the program in its command, where people gave it a name of their own.

@@ -52,6 +52,18 @@ impl Watch {
         Self::on(places, is_news)
     }
 
+    /// As [`Watch::new`], and what its agents print. Directories that come later are news, and have to be
+    /// watched by another.
+    pub fn with_output(dir: &StateDir, id: LoopId) -> Self {
+        let output = dir.transcripts(id);
+        let above = output.parent().map(Path::to_owned);
+        let places = [dir.path().to_owned(), dir.loop_dir(id)].into_iter().chain(above).chain([output]);
+        Self::on(&places.collect::<Vec<_>>(), |path| {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            is_news(path) || name.ends_with(".jsonl.zst") || path.extension().is_none()
+        })
+    }
+
     /// Watches a directory in which everything is news.
     pub fn over_any(place: &Path) -> Self {
         Self::on(&[place.to_owned()], |_| true)

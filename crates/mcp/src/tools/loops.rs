@@ -1,26 +1,22 @@
 //! Tools that look at loops, and the one that starts them.
 
-use std::path::Path;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use wiggum_engine::desk::cost::By;
-use wiggum_engine::desk::watch::{Happened, Watch};
+use wiggum_engine::desk::launch::Begun;
+use wiggum_engine::desk::watch::Watch;
 use wiggum_engine::desk::{Loops, cost, health, tokens};
 use wiggum_engine::state_dir::StateDir;
-use wiggum_store::LoopRecord;
 
 use super::{About, Effect, Entry, Nothing, WhichLoop, Whom, list_of, newest, shape, text, value, whole};
-use crate::office::{Launched, Office, RunOptions};
+use crate::office::{Office, RunOptions};
 use crate::refusal::Refusal;
 
 /// A run that has not opened its loop by then is slow, or waits for something.
 const PATIENCE: Duration = Duration::from_secs(15);
-
-/// How much of a log tells why a run did not start.
-const LOG_END: usize = 2000;
 
 pub(super) fn entries() -> Vec<Entry> {
     let reads = |name, title, description, output| About {
@@ -227,10 +223,17 @@ fn start(office: &Office, input: StartInput) -> Result<Value, Refusal> {
     let options = RunOptions { backlog, name, agent, model, max_iterations, max_cost };
     let dir = StateDir::of(&office.workspace);
     dir.create().map_err(|error| Refusal::new(format!("cannot create {}: {error}", dir.path().display())))?;
-    let mut watch = Watch::over(&[dir.path().to_owned()]);
+    let watch = Watch::over(&[dir.path().to_owned()]);
     let launched = office.program.run(&options)?;
-    watch.tell_end_of(launched.pid);
-    let record = begun(office, &launched, &watch)?;
+    let record = match launched.begun(&office.workspace, watch, PATIENCE)? {
+        Begun::Loop(record) => record,
+        Begun::Ended(said) => return Err(Refusal::new(format!("the loop did not start:\n{said}"))),
+        Begun::NotYet => {
+            let log = launched.log.display();
+            return Err(Refusal::new(format!("process {} has not begun its loop yet", launched.pid))
+                .hint(format!("`list_loops` shows it once it has; what it prints is in {log}")));
+        }
+    };
     Ok(json!({
         "loop_id": record.id.to_string(),
         "loop": record.identity.name,
@@ -239,44 +242,4 @@ fn start(office: &Office, input: StartInput) -> Result<Value, Refusal> {
         "log": launched.log.display().to_string(),
         "watch_with": format!("wiggum events --follow --loop {}", record.identity.name),
     }))
-}
-
-/// Waits until the run has begun its loop. One over a backlog without open tasks has ended by then.
-fn begun(office: &Office, launched: &Launched, watch: &Watch) -> Result<LoopRecord, Refusal> {
-    loop {
-        let ended = !office.program.is_running(launched.pid);
-        if let Some(record) = opened(office, launched)? {
-            return Ok(record);
-        }
-        if ended {
-            return Err(Refusal::new(format!("the loop did not start:\n{}", log_end(&launched.log))));
-        }
-        if watch.wait(Some(PATIENCE)) == Happened::Nothing {
-            let log = launched.log.display();
-            return Err(Refusal::new(format!("process {} has not begun its loop yet", launched.pid))
-                .hint(format!("`list_loops` shows it once it has; what it prints is in {log}")));
-        }
-    }
-}
-
-/// The loop, once this run holds it or has been through it.
-fn opened(office: &Office, launched: &Launched) -> Result<Option<LoopRecord>, Refusal> {
-    let Some(loops) = Loops::of(&office.workspace)? else { return Ok(None) };
-    for record in loops.all()? {
-        let ours = record.identity.backlog == launched.backlog && record.identity.name == launched.name;
-        if !ours {
-            continue;
-        }
-        let holds = loops.lease(record.id)?.alive().is_some_and(|holder| holder.pid == launched.pid);
-        if holds || loops.status(&record)?.started_at.is_some_and(|at| at >= launched.at) {
-            return Ok(Some(record));
-        }
-    }
-    Ok(None)
-}
-
-fn log_end(log: &Path) -> String {
-    let text = std::fs::read(log).unwrap_or_default();
-    let end = &text[text.len().saturating_sub(LOG_END)..];
-    wiggum_engine::words::harmless(&String::from_utf8_lossy(end)).trim().to_owned()
 }

@@ -1,6 +1,5 @@
 //! `wiggum mcp serve`: for whom, and over which transport.
 
-use std::fs::{self, OpenOptions};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,18 +8,18 @@ use jiff::Timestamp;
 use serde_json::json;
 use wiggum_door::Access;
 use wiggum_engine::desk::backlog::OpenBacklog;
+use wiggum_engine::desk::launch::Launched;
 use wiggum_engine::reports;
-use wiggum_engine::state_dir::StateDir;
 use wiggum_mcp::http;
-use wiggum_mcp::{Assignment, Audience, Launched, Office, Program, Refusal, RunOptions, serve_stdio};
-use wiggum_workspace::process::{self, CommandLine};
+use wiggum_mcp::{Assignment, Audience, Office, Program, Refusal, RunOptions, serve_stdio};
 
 use crate::args::{ServeArgs, Whom};
 use crate::commands::requests::who;
-use crate::commands::{backlog, loops, run, surroundings};
+use crate::commands::{backlog, loops, surroundings};
 use crate::config::{self, Flags};
 use crate::failure::Failure;
 use crate::listen::{Wanted, listen_at};
+use crate::started;
 use crate::term;
 
 pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
@@ -124,20 +123,11 @@ impl Program for Here {
             None => self.usual_name().map_err(refusal)?,
         };
         let at = Timestamp::now();
-        let dir = StateDir::of(&self.workspace);
-        let log = dir.path().join(format!("started-{}.log", plain(&name)));
+        let arguments = arguments(options, found.file.path(), &name);
         let cannot = |error: std::io::Error| Refusal::new(format!("cannot start the loop: {error}"));
-        let file = fs::create_dir_all(dir.path())
-            .and_then(|()| OpenOptions::new().create(true).append(true).open(&log))
-            .map_err(cannot)?;
-        let program = run::own_path().map_err(refusal)?;
-        let command = CommandLine::new(program, arguments(options, found.file.path(), &name));
-        let pid = process::detach(&command, &self.workspace, &[], file).map_err(cannot)?;
+        let (pid, log) =
+            started::apart(&self.workspace, &self.workspace, &name, &arguments).map_err(cannot)?;
         Ok(Launched { pid, backlog: found.name, name, log, at })
-    }
-
-    fn is_running(&self, pid: u32) -> bool {
-        process::is_running(pid)
     }
 }
 
@@ -169,11 +159,6 @@ fn arguments(options: &RunOptions, backlog: &Path, name: &str) -> Vec<String> {
     arguments.extend(max_cost.map(|limit| format!("--max-cost={limit}")));
     arguments.extend(["--".to_owned(), backlog.display().to_string()]);
     arguments
-}
-
-/// A name as part of a file's.
-fn plain(name: &str) -> String {
-    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(40).collect()
 }
 
 fn refusal(failure: Failure) -> Refusal {
