@@ -16,7 +16,7 @@ use wiggum_core::redact::is_secret_name;
 use wiggum_integrations::{Secret, ServerSpec, Transport};
 
 use super::problem::nearest;
-use super::read::{Fault, read};
+use super::read::{Section, read};
 use super::value::{Complaint, Shape, Value, Zero};
 use super::{ConfigSource, Explained, Place, Problem, from_file};
 
@@ -202,15 +202,7 @@ impl Found {
     }
 }
 
-/// What a section `[mcp]` says, and what is wrong with it.
-#[derive(Default)]
-pub(super) struct Section {
-    pub(super) found: Vec<Found>,
-    pub(super) faults: Vec<Fault>,
-    pub(super) unknown: Vec<Fault>,
-}
-
-pub(super) fn read_section(at: Range<usize>, value: &Spanned<DeValue<'_>>) -> Section {
+pub(super) fn read_section(at: Range<usize>, value: &Spanned<DeValue<'_>>) -> Section<Found> {
     let mut section = Section::default();
     let how = "write [mcp.servers.NAME] and command = … or url = … below it";
     let Some(table) = value.get_ref().as_table() else {
@@ -237,7 +229,7 @@ pub(super) fn read_section(at: Range<usize>, value: &Spanned<DeValue<'_>>) -> Se
     section
 }
 
-impl Section {
+impl Section<Found> {
     fn server(&mut self, server: &str, at: Range<usize>, value: &Spanned<DeValue<'_>>) {
         let Some(keys) = value.get_ref().as_table() else {
             let complaint = Complaint::new(format!("`mcp.servers.{server}` is a section"));

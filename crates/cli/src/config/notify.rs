@@ -14,7 +14,7 @@ use wiggum_core::policy::Millis;
 use wiggum_notify::{Address, Key, Kind, Secret, Target, Way};
 
 use super::problem::nearest;
-use super::read::{Fault, read};
+use super::read::{Section, read};
 use super::value::{Complaint, Shape, Value, Zero};
 use super::{ConfigSource, Explained, Place, Problem, from_file};
 
@@ -144,15 +144,7 @@ impl Found {
     }
 }
 
-/// What the entries say, and what is wrong with them.
-#[derive(Default)]
-pub(super) struct Section {
-    pub(super) found: Vec<Found>,
-    pub(super) faults: Vec<Fault>,
-    pub(super) unknown: Vec<Fault>,
-}
-
-pub(super) fn read_section(at: Range<usize>, value: &Spanned<DeValue<'_>>) -> Section {
+pub(super) fn read_section(at: Range<usize>, value: &Spanned<DeValue<'_>>) -> Section<Found> {
     let mut section = Section::default();
     let how = "write [[notify]] and kind = \"desktop\" below it, once for each receiver";
     let Some(entries) = value.get_ref().as_array() else {
@@ -168,7 +160,7 @@ pub(super) fn read_section(at: Range<usize>, value: &Spanned<DeValue<'_>>) -> Se
     section
 }
 
-impl Section {
+impl Section<Found> {
     fn entry(&mut self, span: Range<usize>, table: &DeTable<'_>) {
         let before = self.faults.len() + self.unknown.len();
         let mut values = Vec::new();

@@ -12,6 +12,19 @@ use super::value::{Amount, Complaint, Shape, Value, parse_duration};
 /// A complaint about certain bytes of the text.
 pub(super) type Fault = (Range<usize>, Complaint);
 
+/// What a section with entries of its own kind says, and what is wrong with it.
+pub(super) struct Section<Found> {
+    pub(super) found: Vec<Found>,
+    pub(super) faults: Vec<Fault>,
+    pub(super) unknown: Vec<Fault>,
+}
+
+impl<Found> Default for Section<Found> {
+    fn default() -> Self {
+        Self { found: Vec::new(), faults: Vec::new(), unknown: Vec::new() }
+    }
+}
+
 /// The value, or everything that is wrong with it.
 pub(super) fn read(shape: Shape, written: &Spanned<DeValue<'_>>) -> Result<Value, Vec<Fault>> {
     let Converted { value, places, mut faults } = convert(shape, written).map_err(|fault| vec![fault])?;
