@@ -229,6 +229,8 @@ try {
   lost = false;
   await tab(page, "Events");
   await page.waitForFunction((all) => document.querySelector(".tools")?.textContent.includes(`${all} events`), events);
+  // How many there are is known before the last of them are there.
+  await page.waitForFunction((all) => [...document.querySelectorAll(".event .no")].at(-1)?.textContent === String(all), events);
   const seen = await page.locator(".event .no").allTextContents();
   must(new Set(seen).size === seen.length && seen.at(-1) === String(events), `events are ${seen}`);
   await tab(other, "Panel");
