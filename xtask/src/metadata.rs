@@ -24,9 +24,10 @@ pub(crate) struct Package {
 }
 
 impl Metadata {
-    /// Asks cargo, without the network: after a build everything is there.
+    /// Asks cargo. It knows the licences of packages for all platforms, so on a fresh machine it
+    /// downloads those that no build here needs.
     pub(crate) fn read() -> Result<Self, String> {
-        let output = cargo(["metadata", "--offline", "--format-version", "1"])
+        let output = cargo(["metadata", "--locked", "--format-version", "1"])
             .output()
             .map_err(|error| format!("cargo metadata cannot be started: {error}"))?;
         if !output.status.success() {

@@ -5,10 +5,12 @@ use std::process::Command;
 
 use crate::steps::succeed;
 
-/// A program and what is not tested without it. Debian's packages have the same names but one.
-const NEEDED: [(&str, &str); 5] = [
+/// A program and what is not tested without it.
+const NEEDED: [(&str, &str); 7] = [
     ("bwrap", "agents in a sandbox where the kernel has no Landlock"),
     ("git", "everything about commits"),
+    ("go", "cheats with checks of Go"),
+    ("make", "cheats with checks of make"),
     ("python3", "processes that try to survive"),
     ("strace", "the counts of processes and fsyncs"),
     ("tmux", "what people see and type in a terminal"),
@@ -52,7 +54,11 @@ fn missing() -> Vec<&'static str> {
 #[expect(clippy::disallowed_methods, reason = "installing tools is what xtask is for")]
 fn apt_get(arguments: &[&str], packages: &[&str]) -> Result<(), String> {
     let mut command = Command::new("apt-get");
-    let packages = packages.iter().map(|program| if *program == "bwrap" { "bubblewrap" } else { program });
+    let packages = packages.iter().map(|program| match *program {
+        "bwrap" => "bubblewrap",
+        "go" => "golang-go",
+        same => same,
+    });
     command.args(arguments).args(packages).env("DEBIAN_FRONTEND", "noninteractive");
     succeed(command.stdout(std::process::Stdio::null()).status())
 }

@@ -16,8 +16,13 @@ pub(crate) const PROFILE: Profile = Profile {
     parser,
     abilities: Abilities {
         live: false,
+        calls: false,
         usage: true,
+        usage_live: true,
         cost: true,
+        model: true,
+        bounds_cost: false,
+        bounds_tokens: false,
         nudge: false,
         resume: false,
         sandbox: false,
@@ -157,6 +162,7 @@ impl AiderText {
         }
         if let Some(model) = text.strip_prefix("Model: ").or_else(|| text.strip_prefix("Main model: ")) {
             self.facts.model = model.split(' ').next().map(str::to_owned);
+            events.extend(self.facts.model.clone().map(AgentEvent::Model));
         }
         if text.starts_with("Repo-map: ") {
             // The last line of its greeting.

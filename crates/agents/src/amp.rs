@@ -11,8 +11,13 @@ pub(crate) const PROFILE: Profile = Profile {
     parser,
     abilities: Abilities {
         live: true,
+        calls: true,
         usage: true,
+        usage_live: true,
         cost: false,
+        model: true,
+        bounds_cost: false,
+        bounds_tokens: false,
         nudge: false,
         resume: true,
         sandbox: false,

@@ -6,6 +6,7 @@
 use jiff::Zoned;
 use serde::{Deserialize, Serialize};
 use wiggum_core::event::{AgentFacts, ContextFill, Trouble, Usage};
+use wiggum_core::price::Prices;
 
 use crate::family::{Cli, Profile, Start, Traces, flag, words};
 use crate::json::{End, JsonLines, Reader, decode, one_line};
@@ -20,8 +21,13 @@ pub(crate) const PROFILE: Profile = Profile {
     parser,
     abilities: Abilities {
         live: true,
+        calls: true,
         usage: true,
+        usage_live: true,
         cost: false,
+        model: true,
+        bounds_cost: true,
+        bounds_tokens: true,
         nudge: false,
         resume: true,
         sandbox: false,
@@ -98,6 +104,15 @@ fn start(spec: &AgentSpec, assignment: &Assignment<'_>) -> Start {
         Session::Named(id) => flag(&mut arguments, "--session", id),
         Session::Continued(id) => flag(&mut arguments, "--resume", id),
     }
+    arguments.extend(assignment.ceiling.cost_usd.map(|limit| format!("--max-cost={limit}")));
+    arguments.extend(assignment.ceiling.tokens.map(|limit| format!("--max-tokens={limit}")));
+    // Prices that are configured for this very agent are among its arguments.
+    if let Some(prices) = assignment.prices.filter(|_| !spec.says(&["--price"])) {
+        let Prices { input, output, cache_read, cache_write } = prices;
+        let prices =
+            [("input", input), ("output", output), ("cache_read", cache_read), ("cache_write", cache_write)];
+        arguments.extend(prices.map(|(name, price)| format!("--price={name}={price}")));
+    }
     arguments.extend(spec.args.iter().cloned());
     Start { arguments, stdin: Some(assignment.prompt.to_owned()), env: Vec::new() }
 }
@@ -120,6 +135,7 @@ impl Reader for ApiStream {
         self.began = true;
         match line {
             Line::Started { model, session } => {
+                events.push(AgentEvent::Model(model.clone()));
                 self.facts.model = Some(model);
                 events.extend(session.clone().map(AgentEvent::Session));
                 self.facts.session = session;
@@ -139,8 +155,14 @@ impl Reader for ApiStream {
                 events.extend(context.map(told));
             }
             Line::Notice { text } => events.push(AgentEvent::Notice(text)),
-            Line::Finished { message } => self.end = Some(Ok(message)),
-            Line::Failed { trouble, message } => self.end = Some(Err(Problem { trouble, message })),
+            Line::Finished { message } => {
+                self.end = Some(Ok(message));
+                events.push(AgentEvent::TurnEnded { last: true });
+            }
+            Line::Failed { trouble, message } => {
+                self.end = Some(Err(Problem { trouble, message }));
+                events.push(AgentEvent::TurnEnded { last: true });
+            }
         }
     }
 
@@ -205,10 +227,12 @@ mod tests {
             ],
             0,
         );
-        assert_eq!((events.len(), &events[0]), (8, &AgentEvent::Session("s".to_owned())));
-        assert_eq!(events[7], AgentEvent::Context { used: 30, window: Some(100) });
+        assert_eq!(events[..2], [AgentEvent::Model("m".to_owned()), AgentEvent::Session("s".to_owned())]);
+        let last =
+            [AgentEvent::Context { used: 30, window: Some(100) }, AgentEvent::TurnEnded { last: true }];
+        assert_eq!(events[8..], last);
         assert_eq!(finished.facts.session.as_deref(), Some("s"));
-        assert_eq!(events[2], AgentEvent::ToolCall { name: "read".to_owned(), detail: "a b".to_owned() });
+        assert_eq!(events[3], AgentEvent::ToolCall { name: "read".to_owned(), detail: "a b".to_owned() });
         assert_eq!((finished.message.as_str(), finished.problem), ("done", None));
         assert_eq!(finished.usage.unwrap().input_tokens, 9);
         assert_eq!(finished.facts.model.as_deref(), Some("m"));

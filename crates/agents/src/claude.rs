@@ -17,8 +17,13 @@ pub(crate) const PROFILE: Profile = Profile {
     parser,
     abilities: Abilities {
         live: true,
+        calls: true,
         usage: true,
+        usage_live: true,
         cost: true,
+        model: true,
+        bounds_cost: true,
+        bounds_tokens: false,
         nudge: true,
         resume: true,
         sandbox: true,
@@ -66,8 +71,19 @@ fn start(spec: &AgentSpec, assignment: &Assignment<'_>) -> Start {
     if let Some(model) = &spec.model {
         flag(&mut arguments, "--model", model);
     }
+    if let Some(limit) = assignment.ceiling.cost_usd.filter(|_| !spec.says(&[BUDGET_FLAG])) {
+        flag(&mut arguments, BUDGET_FLAG, &dollars(limit));
+    }
     arguments.extend(spec.args.iter().cloned());
     Start { arguments, stdin: Some(assignment.prompt.to_owned()), env: environment(is_root()) }
+}
+
+/// The flag by which it is told what it may spend.
+const BUDGET_FLAG: &str = "--max-budget-usd";
+
+/// An amount as it takes it: plain digits, and more than nothing.
+fn dollars(amount: f64) -> String {
+    format!("{:.6}", amount.max(0.000_001))
 }
 
 /// After each of its tool calls it asks us whether somebody has something to say. Our own tools it may use
@@ -98,7 +114,8 @@ fn environment(root: bool) -> Vec<(&'static str, &'static str)> {
 }
 
 fn parser(cli: &Cli) -> Box<dyn StreamParser> {
-    Box::new(JsonLines::new(ClaudeStream::default(), &cli.spec))
+    let stream = ClaudeStream::new(cli.spec.says(&[BUDGET_FLAG]));
+    Box::new(JsonLines::new(stream, &cli.spec))
 }
 
 #[cfg(unix)]

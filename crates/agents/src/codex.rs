@@ -24,8 +24,13 @@ pub(crate) const PROFILE: Profile = Profile {
     parser,
     abilities: Abilities {
         live: true,
+        calls: true,
         usage: true,
+        usage_live: false,
         cost: false,
+        model: false,
+        bounds_cost: false,
+        bounds_tokens: false,
         nudge: true,
         resume: true,
         sandbox: true,
@@ -43,6 +48,47 @@ pub(crate) const PROFILE: Profile = Profile {
         hint: "run `codex login`, or set CODEX_API_KEY",
     },
 };
+
+/// The variable whose value is the key of the provider that a `config.toml` chooses.
+pub(crate) fn key_variable(config: &str) -> Option<String> {
+    let config: toml::Table = config.parse().ok()?;
+    let provider = config.get("model_provider")?.as_str()?;
+    let variable = config.get("model_providers")?.get(provider)?.get("env_key")?.as_str()?;
+    Some(variable.to_owned())
+}
+
+/// The model that a `config.toml` chooses, by its profile if it has one, unless the arguments choose another.
+pub(crate) fn model(config: &str, args: &[String]) -> Option<String> {
+    if let Some(model) = argument(args, &["-m", "--model"]).or_else(|| overridden(args, "model")) {
+        return Some(model);
+    }
+    let config: toml::Table = config.parse().ok()?;
+    let text = |value: Option<&toml::Value>| value?.as_str().map(str::to_owned);
+    let profile = argument(args, &["-p", "--profile"]).or_else(|| overridden(args, "profile"));
+    let profile = profile.or_else(|| text(config.get("profile")));
+    let of_profile = profile.and_then(|name| text(config.get("profiles")?.get(&name)?.get("model")));
+    of_profile.or_else(|| text(config.get("model")))
+}
+
+/// The value of a flag, whichever way it is written.
+fn argument(args: &[String], flags: &[&str]) -> Option<String> {
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match arg.split_once('=') {
+            Some((name, value)) if flags.contains(&name) => return Some(value.to_owned()),
+            Some(_) | None if flags.contains(&arg.as_str()) => return args.next().cloned(),
+            Some(_) | None => {}
+        }
+    }
+    None
+}
+
+/// The value of a setting that an argument replaces, as in `-c model="gpt-5"`.
+fn overridden(args: &[String], key: &str) -> Option<String> {
+    let settings = args.iter().flat_map(|arg| [arg.as_str(), arg.trim_start_matches("--config=")]);
+    let mut values = settings.filter_map(|setting| setting.strip_prefix(key)?.strip_prefix('='));
+    values.next_back().map(|value| value.trim_matches(['"', '\'']).to_owned())
+}
 
 /// Flags that say what it may do.
 const SANDBOX_FLAGS: [&str; 4] =
@@ -174,6 +220,7 @@ impl Reader for CodexStream {
             "turn.completed" => {
                 self.completed = true;
                 self.count(event.usage.0, events);
+                events.push(AgentEvent::TurnEnded { last: true });
             }
             "turn.failed" => self.failure = Some(event.error.0.message),
             _ => {}
@@ -282,5 +329,32 @@ impl Item<'_> {
             "web_search" => ("web_search".to_owned(), one_line(&self.query.0)),
             _ => return None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn its_settings_tell_the_model() {
+        let config = "model = \"gpt-5.5\"\n[profiles.cheap]\nmodel = \"gpt-5-mini\"\n[profiles.plain]\n";
+        let model = |config: &str, args: &[&str]| {
+            super::model(config, &args.iter().map(|&arg| arg.to_owned()).collect::<Vec<_>>())
+        };
+        let check = |args: &[&str], expected: &str| {
+            assert_eq!(model(config, args).as_deref(), Some(expected), "{args:?}");
+        };
+        check(&[], "gpt-5.5");
+        check(&["--profile", "cheap"], "gpt-5-mini");
+        check(&["-p=plain"], "gpt-5.5");
+        check(&["-c", "profile=\"cheap\""], "gpt-5-mini");
+        check(&["-m", "o9", "--profile", "cheap"], "o9");
+        check(&["-c", "model=\"o9\""], "o9");
+        check(&["--config=model=o9"], "o9");
+        check(&["-c", "model_provider=\"x\""], "gpt-5.5");
+        let chosen = format!("profile = \"cheap\"\n{config}");
+        assert_eq!(model(&chosen, &[]).as_deref(), Some("gpt-5-mini"));
+        for nothing in ["", "model = 5", "not toml"] {
+            assert_eq!(model(nothing, &[]), None);
+        }
     }
 }

@@ -139,6 +139,8 @@ mod tests {
             session: crate::Session::Fresh,
             model: None,
             mcp: None,
+            ceiling: wiggum_core::budget::Ceiling::default(),
+            prices: None,
         };
         let invocation = agent(prompt_via).invocation(&assignment);
         match invocation.command {

@@ -19,8 +19,13 @@ pub(crate) const PROFILE: Profile = Profile {
     parser,
     abilities: Abilities {
         live: true,
+        calls: true,
         usage: false,
+        usage_live: false,
         cost: false,
+        model: true,
+        bounds_cost: false,
+        bounds_tokens: false,
         nudge: false,
         resume: true,
         sandbox: true,
@@ -193,6 +198,7 @@ impl Reader for CopilotStream {
                 events.extend(event.session.0.clone().map(AgentEvent::Session));
                 self.facts.session = event.session.0;
                 self.exit = event.exit.0.or(Some(0));
+                events.push(AgentEvent::TurnEnded { last: true });
             }
         }
     }
@@ -213,7 +219,10 @@ impl CopilotStream {
         // An answer came after all.
         self.error = None;
         self.retries = 0;
-        self.facts.model = data.model.0.or(self.facts.model.take());
+        if data.model.0.is_some() && data.model.0 != self.facts.model {
+            events.extend(data.model.0.clone().map(AgentEvent::Model));
+            self.facts.model = data.model.0;
+        }
         self.message = data.content.0.into_owned();
         if !self.message.is_empty() {
             events.push(AgentEvent::Output(format!("{}\n", self.message)));

@@ -17,6 +17,8 @@ pub struct AgentSpec {
     /// The family's own if missing.
     pub program: Option<String>,
     pub model: Option<String>,
+    /// The model that its own settings choose where none is named here; see [`Family::settings_model`].
+    pub settings_model: Option<String>,
     /// Added to the driver's. What they say about permissions and sandbox replaces what it would.
     pub args: Vec<String>,
     /// Added to the driver's, and before it.
@@ -32,6 +34,7 @@ impl AgentSpec {
             family,
             program: None,
             model: None,
+            settings_model: None,
             args: Vec::new(),
             env: Vec::new(),
             sandboxed: false,
@@ -111,17 +114,62 @@ impl Family {
     /// Whether somebody is logged in, as far as variables and files tell without asking anybody.
     pub fn login(self, env: &dyn Fn(&str) -> Option<String>, home: &Path) -> Login {
         let traces = &self.profile().login;
-        let set = |name: &&&str| env(name).is_some_and(|value| !value.is_empty());
-        if let Some(name) = traces.variables.iter().find(set) {
+        let is_set = |name: &str| env(name).is_some_and(|value| !value.is_empty());
+        // Its settings choose a provider with a key of its own: no other login counts there.
+        match self.key_variable(env, home) {
+            Some(name) if is_set(&name) => return Login::LoggedIn(format!("{name} is set")),
+            Some(name) => {
+                return Login::NotLoggedIn(format!("set {name}, which its settings name for the key"));
+            }
+            None => {}
+        }
+        if let Some(name) = traces.variables.iter().find(|name| is_set(name)) {
             return Login::LoggedIn(format!("{name} is set"));
         }
-        let moved = traces.dir_variable.and_then(env).filter(|dir| !dir.is_empty());
-        let dir = moved.map_or_else(|| home.join(traces.dir), PathBuf::from);
+        let dir = self.directory(env, home);
         match traces.files.iter().map(|file| dir.join(file)).find(|file| file.is_file()) {
             Some(file) => Login::LoggedIn(format!("{} is there", file.display())),
             None if traces.elsewhere => Login::Unknown,
             None => Login::NotLoggedIn(traces.hint.to_owned()),
         }
+    }
+
+    /// The variable with the key of the provider that the agent's own settings choose.
+    pub fn key_variable(self, env: &dyn Fn(&str) -> Option<String>, home: &Path) -> Option<String> {
+        codex::key_variable(&self.settings(env, home)?)
+    }
+
+    /// The model that the agent's own settings choose, or the arguments that it is given. Only looked at for
+    /// agents that never tell which model answers.
+    pub fn settings_model(
+        self,
+        args: &[String],
+        env: &dyn Fn(&str) -> Option<String>,
+        home: &Path,
+    ) -> Option<String> {
+        let reads = self == Self::Codex;
+        reads.then(|| codex::model(&self.settings(env, home).unwrap_or_default(), args))?
+    }
+
+    /// The text of the settings that we know how to read.
+    fn settings(self, env: &dyn Fn(&str) -> Option<String>, home: &Path) -> Option<String> {
+        match self {
+            Self::Codex => std::fs::read_to_string(self.directory(env, home).join("config.toml")).ok(),
+            Self::Claude
+            | Self::Gemini
+            | Self::Copilot
+            | Self::Opencode
+            | Self::Aider
+            | Self::Amp
+            | Self::Api => None,
+        }
+    }
+
+    /// Where it keeps what is its own.
+    fn directory(self, env: &dyn Fn(&str) -> Option<String>, home: &Path) -> PathBuf {
+        let traces = &self.profile().login;
+        let moved = traces.dir_variable.and_then(env).filter(|dir| !dir.is_empty());
+        moved.map_or_else(|| home.join(traces.dir), PathBuf::from)
     }
 
     /// What to do to be logged in.
@@ -247,7 +295,19 @@ impl Driver for Cli {
             | Family::Amp
             | Family::Api => true,
         };
-        Abilities { nudge: all.nudge && heard, ..all }
+        // A limit of its user's stays as it is.
+        let bounded = !self.spec.says(&["--max-budget-usd"]);
+        let priced = self.spec.family.is_built_in() && self.spec.says(&["--price"]);
+        Abilities {
+            nudge: all.nudge && heard,
+            bounds_cost: all.bounds_cost && bounded,
+            cost: all.cost || priced,
+            ..all
+        }
+    }
+
+    fn model(&self) -> Option<&str> {
+        self.spec.model.as_deref().or(self.spec.settings_model.as_deref())
     }
 
     fn own_paths(&self) -> Vec<PathBuf> {

@@ -18,8 +18,13 @@ pub(crate) const PROFILE: Profile = Profile {
     parser,
     abilities: Abilities {
         live: true,
+        calls: true,
         usage: true,
+        usage_live: false,
         cost: false,
+        model: true,
+        bounds_cost: false,
+        bounds_tokens: false,
         nudge: false,
         resume: true,
         sandbox: true,
@@ -123,6 +128,7 @@ impl Reader for GeminiStream {
         if kind == "result" {
             self.outcome = decode(line);
             events.extend(self.usage().map(AgentEvent::Usage));
+            events.push(AgentEvent::TurnEnded { last: true });
             return;
         }
         let Some(event) = decode::<Event<'_>>(line) else { return };
@@ -130,6 +136,7 @@ impl Reader for GeminiStream {
             "init" => {
                 events.extend(event.session_id.0.clone().map(AgentEvent::Session));
                 self.facts.session = event.session_id.0;
+                events.extend(event.model.0.clone().map(AgentEvent::Model));
                 self.facts.model = event.model.0;
             }
             "message" if event.role.0 == "assistant" => {

@@ -39,16 +39,19 @@ mod said;
 pub mod script;
 mod tokens;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use jiff::{Timestamp, Zoned};
+use wiggum_core::budget::Ceiling;
 use wiggum_core::event::{AgentFacts, Exit, Trouble, Usage};
+use wiggum_core::price::{self, Prices};
 use wiggum_core::stream::Stream;
 
 pub use command::{CommandAgent, PromptVia};
 pub use family::{AgentSpec, Family, Login};
 pub use mcp::McpServer;
-pub use said::in_line as trouble_in_line;
+pub use said::{in_complaint as trouble_in_complaint, in_line as trouble_in_line};
 pub use script::ScriptedAgent;
 
 /// One kind of agent.
@@ -64,6 +67,11 @@ pub trait Driver: Send {
 
     fn abilities(&self) -> Abilities {
         Abilities::default()
+    }
+
+    /// The model it is told to use; without one it is the agent's choice.
+    fn model(&self) -> Option<&str> {
+        None
     }
 
     /// Where it keeps settings, sessions and caches, which it has to write to; `~/` is the user's
@@ -88,10 +96,20 @@ pub trait Driver: Send {
 pub struct Abilities {
     /// Tells what it does while it does it, so that silence means something.
     pub live: bool,
+    /// Tells each tool call when it begins and when it ends.
+    pub calls: bool,
     /// Tells how many tokens were used.
     pub usage: bool,
+    /// Tells it while it works, not only at its end.
+    pub usage_live: bool,
     /// Tells what they cost.
     pub cost: bool,
+    /// Tells which model answers.
+    pub model: bool,
+    /// Can be given a limit on its cost, and ends by itself there.
+    pub bounds_cost: bool,
+    /// Can be given a limit on its tokens, and ends by itself there.
+    pub bounds_tokens: bool,
     /// Can be spoken to while it works.
     pub nudge: bool,
     /// Can continue an earlier session.
@@ -100,6 +118,32 @@ pub struct Abilities {
     pub sandbox: bool,
     /// Can be handed an MCP server at its start.
     pub mcp: bool,
+}
+
+/// Why nobody will know what an agent costs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unpriced {
+    /// It does not tell what it uses.
+    NoFigures,
+    /// It tells neither its cost nor its model, and none is configured.
+    NoModel,
+    /// Nobody knows what this model costs.
+    NoPrice { model: String },
+}
+
+impl Abilities {
+    /// Why it is known before its start that nobody will know what it costs, if that is so. `model` is the
+    /// one it is told to use, `own` are the user's prices.
+    pub fn unpriced(&self, model: Option<&str>, own: &BTreeMap<String, Prices>) -> Option<Unpriced> {
+        match model {
+            _ if self.cost => None,
+            _ if !self.usage => Some(Unpriced::NoFigures),
+            Some(model) if price::find(own, model).is_some() => None,
+            Some(model) => Some(Unpriced::NoPrice { model: model.to_owned() }),
+            None if self.model => None,
+            None => Some(Unpriced::NoModel),
+        }
+    }
 }
 
 /// Reads an agent's output as it comes. Pure, and safe with any bytes in any portions.
@@ -123,6 +167,10 @@ pub struct Assignment<'a> {
     pub model: Option<&'a str>,
     /// A server of tools for it, if it can be handed one.
     pub mcp: Option<&'a McpServer>,
+    /// The most that it may use, for agents that end by themselves there.
+    pub ceiling: Ceiling,
+    /// What its model costs, for agents that do not know it.
+    pub prices: Option<Prices>,
 }
 
 /// Which of the agent's own sessions an assignment is for, where it has such.
@@ -172,8 +220,14 @@ pub enum AgentEvent {
         text: String,
         is_error: bool,
     },
-    /// All tokens used so far.
+    /// The model has answered, and all answers together have used this.
     Usage(Usage),
+    /// The model that answers, as soon as it is known.
+    Model(String),
+    /// It says of the model's last answer whether it was the last of all, or whether it goes on.
+    TurnEnded {
+        last: bool,
+    },
     /// How much of its context the last request took, and how much there is, if it tells.
     Context {
         used: u64,

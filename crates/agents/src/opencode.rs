@@ -18,8 +18,13 @@ pub(crate) const PROFILE: Profile = Profile {
     parser,
     abilities: Abilities {
         live: true,
+        calls: false,
         usage: true,
+        usage_live: true,
         cost: true,
+        model: false,
+        bounds_cost: false,
+        bounds_tokens: false,
         nudge: false,
         resume: true,
         sandbox: false,
@@ -177,6 +182,11 @@ impl Reader for OpencodeStream {
                 self.retried = None;
                 self.count(&part, events);
                 self.reason = part.reason.0;
+                match self.reason.as_str() {
+                    "stop" => events.push(AgentEvent::TurnEnded { last: true }),
+                    "tool-calls" => events.push(AgentEvent::TurnEnded { last: false }),
+                    _ => {}
+                }
             }
             "error" => self.error = event.error.0,
             _ => {}

@@ -36,7 +36,14 @@ impl Driver for ScriptedAgent {
 
     /// Every step is told as it is taken, so silence means something.
     fn abilities(&self) -> Abilities {
-        Abilities { live: true, ..Abilities::default() }
+        Abilities {
+            live: true,
+            calls: true,
+            usage: true,
+            usage_live: true,
+            cost: true,
+            ..Abilities::default()
+        }
     }
 
     fn parser(&self) -> Box<dyn StreamParser> {
@@ -139,10 +146,21 @@ pub enum ScriptError {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Line {
-    Say { text: String },
-    Tool { name: String, detail: String },
-    Usage { usage: Usage },
-    Context { context: ContextFill },
+    Say {
+        text: String,
+    },
+    Tool {
+        name: String,
+        detail: String,
+    },
+    /// That tool has ended.
+    Result,
+    Usage {
+        usage: Usage,
+    },
+    Context {
+        context: ContextFill,
+    },
 }
 
 /// Which part of a scenario to play, and where.
@@ -186,16 +204,20 @@ fn perform(step: &Step, role: &Role, out: &mut dyn Write) -> Result<Option<ExitC
             let path = fill(path);
             write(role, &path, &fill(content))?;
             print(out, &Line::Tool { name: "write".to_owned(), detail: path })?;
+            print(out, &Line::Result)?;
         }
         Step::Edit { path, find, replace } => {
             let path = fill(path);
             edit(role, &path, &fill(find), &fill(replace))?;
             print(out, &Line::Tool { name: "edit".to_owned(), detail: path })?;
+            print(out, &Line::Result)?;
         }
         Step::Run(command) => {
             let command = fill(command);
             print(out, &Line::Tool { name: "run".to_owned(), detail: command.clone() })?;
-            return run(role, &command);
+            let code = run(role, &command)?;
+            print(out, &Line::Result)?;
+            return Ok(code);
         }
         Step::Say(text) => print(out, &Line::Say { text: fill(text) })?,
         Step::Claim(text) if text.is_empty() => {
@@ -340,6 +362,7 @@ impl ScriptStream {
                 self.message.clear();
                 events.push(AgentEvent::ToolCall { name, detail });
             }
+            Line::Result => events.push(AgentEvent::ToolResult { text: String::new(), is_error: false }),
             Line::Usage { usage } => {
                 *self.usage.get_or_insert_default() += usage;
                 events.extend(self.usage.map(AgentEvent::Usage));

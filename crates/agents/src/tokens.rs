@@ -17,12 +17,12 @@ pub(crate) struct ByMessage {
 }
 
 impl ByMessage {
-    /// Whether that changed the sum.
+    /// Whether these are the first figures of a message.
     pub(crate) fn note(&mut self, id: &str, usage: Usage) -> bool {
         if let Some((_, known)) = self.recent.iter_mut().rev().find(|(known, _)| known == id) {
-            let changed = *known != usage;
+            let first = *known == Usage::default() && usage != Usage::default();
             *known = usage;
-            return changed;
+            return first;
         }
         if self.recent.len() == REMEMBERED
             && let Some((_, usage)) = self.recent.pop_front()
@@ -85,7 +85,8 @@ mod tests {
         assert!(sum.note("a", output(1)));
         assert!(!sum.note("a", output(1)));
         assert!(sum.note("b", output(10)));
-        assert!(sum.note("a", output(5)));
+        assert!(!sum.note("a", output(5)), "it is no other message");
+        assert!(!sum.note("c", output(0)));
         assert_eq!(sum.total(), output(15));
     }
 

@@ -2,7 +2,11 @@
 
 use std::path::Path;
 
-use wiggum_agents::{AgentSpec, Assignment, CommandText, Family, Login, McpServer, Session};
+use wiggum_agents::{
+    AgentSpec, Assignment, CommandText, Driver, Family, Login, McpServer, Session, Unpriced,
+};
+use wiggum_core::budget::Ceiling;
+use wiggum_core::price::Prices;
 
 fn spec(family: Family) -> AgentSpec {
     AgentSpec::new(family)
@@ -17,6 +21,8 @@ fn line(spec: AgentSpec, session: Session<'_>) -> String {
         session,
         model: None,
         mcp: None,
+        ceiling: Ceiling::default(),
+        prices: None,
     };
     let invocation = Family::driver(spec).invocation(&assignment);
     let CommandText::Program { program, mut arguments } = invocation.command else {
@@ -146,6 +152,8 @@ fn configured_variables_replace_the_drivers() {
         session: Session::Fresh,
         model: None,
         mcp: None,
+        ceiling: Ceiling::default(),
+        prices: None,
     };
     let env = driver.invocation(&assignment).env;
     let retries: Vec<&str> = env
@@ -191,6 +199,23 @@ fn a_login_is_known_by_its_variable_or_file() {
 }
 
 #[test]
+fn the_key_that_codex_names_in_its_settings_is_its_login() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join(".codex")).unwrap();
+    let settings = "model_provider = \"own\"\n[model_providers.own]\nenv_key = \"OWN_KEY\"\n";
+    std::fs::write(home.path().join(".codex/config.toml"), settings).unwrap();
+    let login = |variable: &str| {
+        let env = |name: &str| (name == variable).then(|| "k".to_owned());
+        Family::Codex.login(&env, home.path())
+    };
+    assert_eq!(login("OWN_KEY"), Login::LoggedIn("OWN_KEY is set".to_owned()));
+    let missing = Login::NotLoggedIn("set OWN_KEY, which its settings name for the key".to_owned());
+    assert_eq!(login("NOTHING"), missing);
+    // That of another provider is of no use there.
+    assert_eq!(login("CODEX_API_KEY"), missing);
+}
+
+#[test]
 fn agents_with_hooks_can_be_spoken_to() {
     let start = |spec: AgentSpec| {
         let assignment = Assignment {
@@ -200,6 +225,8 @@ fn agents_with_hooks_can_be_spoken_to() {
             session: Session::Fresh,
             model: None,
             mcp: None,
+            ceiling: Ceiling::default(),
+            prices: None,
         };
         let driver = Family::driver(spec);
         let CommandText::Program { arguments, .. } = driver.invocation(&assignment).command else { panic!() };
@@ -240,6 +267,8 @@ fn the_model_of_a_task_goes_before_that_of_the_agent() {
             session: Session::Fresh,
             model: Some("the-tasks"),
             mcp: None,
+            ceiling: Ceiling::default(),
+            prices: None,
         };
         let CommandText::Program { arguments, .. } = Family::driver(spec).invocation(&assignment).command
         else {
@@ -267,6 +296,8 @@ fn a_server_of_tools_is_handed_over_where_that_is_possible() {
                 session: Session::Fresh,
                 model: None,
                 mcp,
+                ceiling: Ceiling::default(),
+                prices: None,
             };
             match Family::driver(spec(family)).invocation(&assignment).command {
                 CommandText::Program { arguments, .. } => arguments,
@@ -300,4 +331,112 @@ fn a_server_of_tools_is_handed_over_where_that_is_possible() {
         }
         assert_eq!(family.abilities().mcp, !new.is_empty());
     }
+}
+
+/// The arguments of a start with this ceiling.
+fn bounded(spec: AgentSpec, ceiling: Ceiling, prices: Option<Prices>) -> String {
+    let assignment = Assignment {
+        prompt: "do it",
+        prompt_file: Path::new("/state/prompt.md"),
+        wiggum: Path::new("/opt/my wiggum"),
+        session: Session::Fresh,
+        model: None,
+        mcp: None,
+        ceiling,
+        prices,
+    };
+    match Family::driver(spec).invocation(&assignment).command {
+        CommandText::Program { arguments, .. } => arguments.join(" "),
+        CommandText::Line { .. } => panic!("agents are programs"),
+    }
+}
+
+#[test]
+fn who_can_be_bounded_is_told_what_it_may_use() {
+    let ceiling = Ceiling { cost_usd: Some(0.1), tokens: Some(5000) };
+    let prices = Prices { input: 3.0, output: 15.0, cache_read: 0.3, cache_write: 3.75 };
+    for family in Family::ALL {
+        let line = bounded(spec(family), ceiling, Some(prices));
+        let abilities = Family::driver(spec(family)).abilities();
+        match family {
+            Family::Claude => assert!(line.ends_with(" --max-budget-usd 0.100000"), "{line}"),
+            Family::Api => assert_eq!(
+                line,
+                "api-agent --max-cost=0.1 --max-tokens=5000 --price=input=3 --price=output=15 \
+                 --price=cache_read=0.3 --price=cache_write=3.75"
+            ),
+            Family::Codex
+            | Family::Gemini
+            | Family::Copilot
+            | Family::Opencode
+            | Family::Aider
+            | Family::Amp => {
+                assert_eq!(line, bounded(spec(family), Ceiling::default(), None));
+                assert!(!abilities.bounds_cost && !abilities.bounds_tokens, "{family:?}");
+            }
+        }
+    }
+    // Never nothing, which would be no limit at all, and never in a form that is no number to it.
+    let tiny = Ceiling { cost_usd: Some(1e-12), tokens: None };
+    assert!(bounded(spec(Family::Claude), tiny, None).ends_with(" --max-budget-usd 0.000001"));
+}
+
+#[test]
+fn what_its_user_says_about_its_budget_and_prices_stays() {
+    let ceiling = Ceiling { cost_usd: Some(0.1), tokens: None };
+    let with = |family: Family, args: &[&str]| {
+        let args = args.iter().map(|&arg| arg.to_owned()).collect();
+        AgentSpec { args, ..spec(family) }
+    };
+    for args in [&["--max-budget-usd", "9"][..], &["--max-budget-usd=9"]] {
+        let own = with(Family::Claude, args);
+        let line = bounded(own.clone(), ceiling, None);
+        assert_eq!(line.matches("--max-budget-usd").count(), 1, "{line}");
+        assert!(!Family::driver(own).abilities().bounds_cost);
+    }
+    assert!(Family::driver(spec(Family::Claude)).abilities().bounds_cost);
+    let prices = Prices { input: 3.0, output: 15.0, cache_read: 0.3, cache_write: 3.75 };
+    let line = bounded(with(Family::Api, &["--price=input=1", "--price=output=2"]), ceiling, Some(prices));
+    assert!(line.ends_with("--max-cost=0.1 --price=input=1 --price=output=2"), "{line}");
+}
+
+#[test]
+fn who_will_have_no_price_is_known_beforehand() {
+    let own =
+        [("mine".to_owned(), Prices { input: 0.0, output: 0.0, cache_read: 0.0, cache_write: 0.0 })].into();
+    let unpriced = |family: Family, model: Option<&str>, args: &[&str]| {
+        let args = args.iter().map(|&arg| arg.to_owned()).collect();
+        let driver = Family::driver(AgentSpec { model: model.map(str::to_owned), args, ..spec(family) });
+        driver.abilities().unpriced(driver.model(), &own)
+    };
+    let no_price = |model: &str| Some(Unpriced::NoPrice { model: model.to_owned() });
+    for (family, model, args, expected) in [
+        // They tell their cost, whatever the model.
+        (Family::Claude, Some("unheard-of"), &[][..], None),
+        (Family::Opencode, None, &[], None),
+        (Family::Aider, Some("unheard-of"), &[], None),
+        // It tells tokens only, and never which model they are of.
+        (Family::Codex, None, &[], Some(Unpriced::NoModel)),
+        (Family::Codex, Some("gpt-5.5"), &[], None),
+        (Family::Codex, Some("unheard-of"), &[], no_price("unheard-of")),
+        (Family::Codex, Some("mine"), &[], None),
+        // It will tell its model, which may have a price.
+        (Family::Gemini, None, &[], None),
+        (Family::Gemini, Some("gemini-2.5-pro"), &[], None),
+        (Family::Gemini, Some("unheard-of"), &[], no_price("unheard-of")),
+        (Family::Copilot, Some("gpt-5.5"), &[], Some(Unpriced::NoFigures)),
+        (Family::Api, Some("qwen3-coder"), &[], no_price("qwen3-coder")),
+        (Family::Api, Some("qwen3-coder"), &["--price=input=0", "--price=output=0"], None),
+    ] {
+        assert_eq!(unpriced(family, model, args), expected, "{family:?} {model:?}");
+    }
+    // Its own settings name a model, which it is not told again.
+    let settled = AgentSpec { settings_model: Some("gpt-5.5".to_owned()), ..spec(Family::Codex) };
+    let driver = Family::driver(settled);
+    assert_eq!(driver.abilities().unpriced(driver.model(), &own), None);
+    let command = wiggum_agents::CommandAgent {
+        line: "claude -p".to_owned(),
+        prompt_via: wiggum_agents::PromptVia::Stdin,
+    };
+    assert_eq!(command.abilities().unpriced(None, &own), Some(Unpriced::NoFigures));
 }

@@ -10,10 +10,10 @@ use ureq::http::{HeaderMap, Response};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body};
 use wiggum_agents::api;
-use wiggum_core::event::Trouble;
+use wiggum_core::event::{Trouble, Usage};
 
 use crate::answer::{Answer, Spoilt};
-use crate::protocol::Question;
+use crate::protocol::{Assembly, Question};
 use crate::provider::{Protocol, Provider};
 use crate::sse::Events;
 
@@ -46,6 +46,15 @@ pub(crate) struct Client {
     headers: Vec<(&'static str, String)>,
 }
 
+/// What is known of an answer that broke off: the provider asks money for it all the same.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Partial {
+    /// What the provider had told so far.
+    pub(crate) told: Option<Usage>,
+    /// How many bytes of text the model had written.
+    pub(crate) written: usize,
+}
+
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
@@ -67,47 +76,64 @@ impl Client {
         }
     }
 
-    /// Asks and waits for the whole answer. What the model says goes to `said` as it comes.
-    pub(crate) fn ask(&self, question: &Question<'_>, said: &mut dyn FnMut(&str)) -> Result<Answer, Fault> {
+    /// Asks and waits for the whole answer. What the model says goes to `said` as it comes; if the answer
+    /// breaks off, `partial` has what there is of it.
+    pub(crate) fn ask(
+        &self,
+        question: &Question<'_>,
+        said: &mut dyn FnMut(&str),
+        partial: &mut Option<Partial>,
+    ) -> Result<Answer, Fault> {
         let body = self.protocol.body(question).to_string();
         let mut request = self.agent.post(&self.url).header("content-type", "application/json");
         for (name, value) in &self.headers {
             request = request.header(*name, value);
         }
         let response = request.send(&body).map_err(|error| self.unreachable(&error))?;
-        if response.status() == 200 { self.read(response, said) } else { Err(refused(response)) }
+        if response.status() != 200 {
+            return Err(refused(response));
+        }
+        let mut assembly = self.protocol.assembly();
+        let read = read(response, assembly.as_mut(), said);
+        let (told, written) = (assembly.used(), assembly.written());
+        let answer = read.and_then(|()| assembly.finish().map_err(|spoilt| of_spoilt(&spoilt)));
+        *partial = (answer.is_err() && (told.is_some() || written > 0)).then_some(Partial { told, written });
+        answer
     }
 
     fn unreachable(&self, error: &ureq::Error) -> Fault {
         Fault { trouble: Trouble::Network, message: format!("{}: {error}", self.url) }
     }
+}
 
-    fn read(&self, response: Response<Body>, said: &mut dyn FnMut(&str)) -> Result<Answer, Fault> {
-        let mut assembly = self.protocol.assembly();
-        let mut spoilt = None;
-        let mut events = Events::default();
-        let mut reader = response.into_body().into_reader();
-        let mut buffer = vec![0; 16 * 1024];
-        while spoilt.is_none() && !assembly.is_over() {
-            let mut take = |data: &str| {
-                if spoilt.is_none() {
-                    spoilt = assembly.read(data, said).err();
-                }
-            };
-            match reader.read(&mut buffer) {
-                Ok(0) => {
-                    events.finish(&mut take);
-                    break;
-                }
-                Ok(count) => events
-                    .push(&buffer[..count], &mut take)
-                    .map_err(|error| Fault { trouble: Trouble::Other, message: error.to_string() })?,
-                Err(error) => return Err(broken(&error)),
+/// Reads an answer to its end, or to where it breaks off.
+fn read(
+    response: Response<Body>,
+    assembly: &mut dyn Assembly,
+    said: &mut dyn FnMut(&str),
+) -> Result<(), Fault> {
+    let mut spoilt = None;
+    let mut events = Events::default();
+    let mut reader = response.into_body().into_reader();
+    let mut buffer = vec![0; 16 * 1024];
+    while spoilt.is_none() && !assembly.is_over() {
+        let mut take = |data: &str| {
+            if spoilt.is_none() {
+                spoilt = assembly.read(data, said).err();
             }
+        };
+        match reader.read(&mut buffer) {
+            Ok(0) => {
+                events.finish(&mut take);
+                break;
+            }
+            Ok(count) => events
+                .push(&buffer[..count], &mut take)
+                .map_err(|error| Fault { trouble: Trouble::Other, message: error.to_string() })?,
+            Err(error) => return Err(broken(&error)),
         }
-        let answer = spoilt.map_or_else(|| assembly.finish(), Err);
-        answer.map_err(|spoilt| of_spoilt(&spoilt))
     }
+    spoilt.map_or(Ok(()), |spoilt| Err(of_spoilt(&spoilt)))
 }
 
 fn agent(base_url: &str, timeouts: Timeouts) -> Agent {

@@ -76,6 +76,19 @@ impl Conversation {
         self.window
     }
 
+    /// How many tokens it has: by the provider's figures, before the first by its length.
+    pub(crate) fn size(&self) -> u64 {
+        if self.used > 0 {
+            return self.used;
+        }
+        let of = |entry: &Entry| match entry {
+            Entry::User(text) => tokens(text),
+            Entry::Assistant(_) => 0,
+            Entry::Results(results) => results.iter().map(|result| tokens(&result.text)).sum(),
+        };
+        tokens(&self.system) + self.entries.iter().map(of).sum::<u64>()
+    }
+
     pub(crate) fn note_used(&mut self, tokens: u64) {
         self.used = tokens;
     }
@@ -134,7 +147,12 @@ impl Conversation {
 }
 
 fn tokens(text: &str) -> u64 {
-    (text.len() / BYTES_PER_TOKEN) as u64
+    tokens_in(text.len())
+}
+
+/// About how many tokens so many bytes of text are.
+pub(crate) fn tokens_in(bytes: usize) -> u64 {
+    (bytes / BYTES_PER_TOKEN) as u64
 }
 
 #[cfg(test)]

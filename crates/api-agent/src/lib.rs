@@ -7,10 +7,11 @@
 //! `conversation` keeps what was said within the model's context, `tools` does what the model asks for,
 //! `client` alone talks to the network, `session` keeps what was said, and `work` joins them.
 //!
-//! There is deliberately no retry in here, no choice of models and no table of prices that would be
-//! wrong tomorrow.
+//! There is deliberately no retry in here and no choice of models. What it may use it is told, and it
+//! ends in order before a call that would go beyond.
 
 mod answer;
+mod budget;
 mod client;
 mod conversation;
 mod protocol;
@@ -30,6 +31,7 @@ use wiggum_core::event::Trouble;
 pub use client::Timeouts;
 pub use provider::{Key, Protocol, Provider};
 pub use session::{Begins, Session};
+pub use wiggum_core::budget::Ceiling;
 pub use wiggum_core::price::{PriceError, Prices};
 
 use client::{Client, Fault};
@@ -53,6 +55,8 @@ pub struct Settings {
     pub max_turns: u32,
     /// Without them nothing is said about cost.
     pub prices: Option<Prices>,
+    /// The most that this start may use. Cost is bounded only where there are prices.
+    pub ceiling: Ceiling,
     /// What is said is kept here, if anywhere.
     pub session: Option<Session>,
     pub timeouts: Timeouts,

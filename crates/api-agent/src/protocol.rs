@@ -3,7 +3,8 @@
 mod chat;
 mod messages;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
+use wiggum_core::event::Usage;
 
 use crate::answer::{Answer, Spoilt};
 use crate::conversation::Conversation;
@@ -24,6 +25,12 @@ pub(crate) trait Assembly {
 
     /// Nothing that counts comes after this.
     fn is_over(&self) -> bool;
+
+    /// What the provider has told so far of what this answer uses.
+    fn used(&self) -> Option<Usage>;
+
+    /// How many bytes of text the model has written so far.
+    fn written(&self) -> usize;
 
     /// The answer, if it is complete.
     fn finish(self: Box<Self>) -> Result<Answer, Spoilt>;
@@ -50,6 +57,22 @@ impl Protocol {
             Self::Messages => Box::new(messages::Assembly::default()),
         }
     }
+}
+
+/// How many bytes of text there are in a part of an answer. A signature is nothing that the model wrote.
+fn text_in(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(parts) => parts.iter().map(text_in).sum(),
+        Value::Object(fields) => text_in_fields(fields),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
+}
+
+fn text_in_fields(fields: &Map<String, Value>) -> usize {
+    const NOT_WRITTEN: [&str; 4] = ["id", "type", "role", "signature"];
+    let written = fields.iter().filter(|(key, _)| !NOT_WRITTEN.contains(&key.as_str()));
+    written.map(|(_, value)| text_in(value)).sum()
 }
 
 /// The JSON of one event; how much of what is none is shown.

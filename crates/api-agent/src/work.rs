@@ -9,13 +9,13 @@ use std::io::{self, Write};
 use wiggum_agents::api::Line;
 use wiggum_core::event::{ContextFill, Trouble, Usage};
 
-use crate::Settings;
 use crate::answer::{Answer, Stop, ToolCall};
-use crate::client::{Client, Fault};
-use crate::conversation::{Conversation, Entry, Room, ToolResult};
+use crate::client::{Client, Fault, Partial};
+use crate::conversation::{Conversation, Entry, Room, ToolResult, tokens_in};
 use crate::protocol::Question;
 use crate::session::Record;
 use crate::tools::{self, Place};
+use crate::{Settings, budget};
 
 /// How much of a tool's result is shown to people.
 const RESULT_SHOWN: usize = 1000;
@@ -28,6 +28,8 @@ pub(crate) struct Worker<'a> {
     out: &'a mut dyn Write,
     /// All that was used so far.
     usage: Usage,
+    /// The provider keeps what was said, so that it costs less the next time.
+    cached: bool,
     /// What was said at the end so far, where one answer was too short for it.
     message: String,
 }
@@ -50,7 +52,8 @@ impl<'a> Worker<'a> {
             Some(before) => conversation.after(before),
             None => conversation,
         };
-        Self { settings, client, place, conversation, out, usage: Usage::default(), message: String::new() }
+        let (usage, message) = (Usage::default(), String::new());
+        Self { settings, client, place, conversation, out, usage, cached: false, message }
     }
 
     /// Works to the end; fails only if nobody reads what it prints.
@@ -58,6 +61,9 @@ impl<'a> Worker<'a> {
         let session = self.settings.session.as_ref().map(|session| session.id.clone());
         self.print(&Line::Started { model: self.settings.model.clone(), session })?;
         for _ in 0..self.settings.max_turns {
+            if let Some(why) = budget::beyond(self.settings, &self.usage, &self.next_call()) {
+                return Ok(Err(Fault { trouble: Trouble::Budget, message: why }));
+            }
             let end = self.turn()?;
             self.keep()?;
             if let Some(end) = end {
@@ -68,13 +74,23 @@ impl<'a> Worker<'a> {
         Ok(Err(Fault { trouble: Trouble::OwnLimit, message }))
     }
 
+    /// What the next call uses at least: the conversation is read again. How long the answer will be,
+    /// nobody knows.
+    fn next_call(&self) -> Usage {
+        let tokens = self.conversation.size();
+        let (input_tokens, cache_read_tokens) = if self.cached { (0, tokens) } else { (tokens, 0) };
+        Usage { input_tokens, cache_read_tokens, ..Usage::default() }
+    }
+
     /// One answer and what it asks for.
     fn turn(&mut self) -> io::Result<Option<End>> {
         let answer = match self.ask()? {
             Ok(answer) => answer,
             Err(fault) => return Ok(Some(Err(fault))),
         };
-        self.count(&answer)?;
+        if let Some(usage) = answer.usage {
+            self.count(usage)?;
+        }
         if !answer.text.is_empty() {
             self.print(&Line::Text { text: "\n".to_owned() })?;
         }
@@ -123,18 +139,33 @@ impl<'a> Worker<'a> {
             Question { model: &self.settings.model, conversation: &self.conversation, tools: &tools::ALL };
         let mut printed = Ok(());
         let out = &mut *self.out;
-        let answer = self.client.ask(&question, &mut |text| {
+        let mut say = |text: &str| {
             if printed.is_ok() {
                 printed = print(out, &Line::Text { text: text.to_owned() });
             }
-        });
-        printed.map(|()| answer)
+        };
+        let mut partial = None;
+        let answer = self.client.ask(&question, &mut say, &mut partial);
+        printed?;
+        if let Some(partial) = partial {
+            self.count_partial(partial)?;
+        }
+        Ok(answer)
     }
 
-    fn count(&mut self, answer: &Answer) -> io::Result<()> {
-        let Some(mut usage) = answer.usage else { return Ok(()) };
+    /// An answer that broke off costs money too: what was told of it is counted, and the rest estimated.
+    fn count_partial(&mut self, partial: Partial) -> io::Result<()> {
+        let mut usage = partial.told.unwrap_or_else(|| self.next_call());
+        usage.output_tokens = usage.output_tokens.max(tokens_in(partial.written));
+        let text = format!("the answer broke off; it is counted as {} tokens (estimated)", usage.tokens());
+        self.print(&Line::Notice { text })?;
+        self.count(usage)
+    }
+
+    fn count(&mut self, mut usage: Usage) -> io::Result<()> {
         usage.cost_usd = self.settings.prices.map_or(0.0, |prices| prices.of(&usage));
         self.usage += usage;
+        self.cached = usage.cache_read_tokens > 0 || usage.cache_write_tokens > 0;
         let used =
             usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens + usage.output_tokens;
         self.conversation.note_used(used);

@@ -2,21 +2,25 @@
 //!
 //! A change of status replaces the bytes of one value (or adds one member that was missing) and
 //! moves the known positions along. Adding, moving and deleting read the new text again before it
-//! replaces the old one, so an edit that would not say what was asked is refused instead.
+//! replaces the old one, so an edit that would not say what was asked is refused instead. Whether a
+//! task should be added or changed at all is judged by [`wiggum_core::admit()`] before.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
-use wiggum_core::task::{Criterion, FileStatus};
+use wiggum_core::admit::Refused;
+use wiggum_core::ids::TaskId;
+use wiggum_core::task::{Criterion, FileStatus, Task};
 
 use crate::plan::header::{PlanValue, written};
 use crate::problem::Problems;
-use crate::{Backlog, Dialect, Place, markdown};
+use crate::{Backlog, Dialect, Place, tasks};
 
 mod change;
 mod json;
 mod lines;
 mod plan;
+mod put_back;
 
 pub use change::TaskChange;
 
@@ -43,6 +47,37 @@ impl NewTask {
             |text: &str| text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
         first_line(&self.title).or_else(|| first_line(&self.description)).unwrap_or_else(|| self.id.clone())
     }
+
+    /// The task it is to become.
+    pub fn task(&self) -> Task {
+        let mut task = Task::new(self.id.as_str(), self.title());
+        task.description.clone_from(&self.description);
+        task.criteria.clone_from(&self.criteria);
+        task.depends_on = self.depends_on.iter().map(|id| TaskId::from(id.as_str())).collect();
+        task.parent = self.parent.as_deref().map(TaskId::from);
+        task.role = self.role.clone().unwrap_or(task.role);
+        task.phase = self.phase.unwrap_or(task.phase);
+        task.priority = self.priority.unwrap_or(task.priority);
+        task.complexity = self.complexity.unwrap_or(task.complexity);
+        task.labels.clone_from(&self.labels);
+        task
+    }
+}
+
+/// What of a task can be written in any dialect; the rest is left to its defaults.
+impl From<&Task> for NewTask {
+    fn from(task: &Task) -> Self {
+        let description = if task.description == task.title { "" } else { task.description.as_str() };
+        Self {
+            id: task.id.to_string(),
+            title: task.title.clone(),
+            description: description.to_owned(),
+            criteria: task.criteria.clone(),
+            depends_on: task.depends_on.iter().map(ToString::to_string).collect(),
+            parent: task.parent.as_ref().map(ToString::to_string),
+            ..Self::default()
+        }
+    }
 }
 
 /// Where a task is moved to, in the order in which tasks are taken.
@@ -58,20 +93,13 @@ pub enum Position {
 pub enum EditError {
     #[error("no task `{id}` in {file}")]
     UnknownTask { id: String, file: String },
-    #[error("{file} already has a task `{id}`")]
-    Duplicate { id: String, file: String },
     #[error("a task needs an id")]
     EmptyId,
-    #[error("`{id}` would depend on {}, not in {file}", quoted(.unknown))]
-    UnknownDependency { id: String, unknown: Vec<String>, file: String },
-    #[error("`{id}` would depend on itself")]
-    DependsOnItself { id: String },
-    #[error("`{id}` would depend on itself, through {}", quoted(.through))]
-    Cycle { id: String, through: Vec<String> },
+    /// By the gate, before anything was edited.
+    #[error(transparent)]
+    Refused(#[from] Refused),
     #[error("the title of `{id}` would be empty")]
     EmptyTitle { id: String },
-    #[error("{file} already has {max} tasks, the most that is allowed")]
-    Full { max: u32, file: String },
     #[error("{} depend on `{id}`", quoted(.by))]
     StillNeeded { id: String, by: Vec<String> },
     #[error("`{id}` has sub-tasks: {}", quoted(.by))]
@@ -90,6 +118,20 @@ pub enum EditError {
 
 fn quoted(ids: &[String]) -> String {
     ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// What changes with a note behind a box: put there, taken out, or nothing.
+fn noted(place: &mut Place, note: &str, is_wanted: bool) -> Vec<Change> {
+    let change = match (&place.note, is_wanted) {
+        (None, true) => {
+            let at = place.note_at..place.note_at;
+            place.note = Some(at.clone());
+            Change { range: at, with: format!(" {note}") }
+        }
+        (Some(there), false) => Change { range: there.clone(), with: String::new() },
+        (Some(_), true) | (None, false) => return Vec::new(),
+    };
+    vec![change]
 }
 
 /// Bytes to be replaced.
@@ -122,11 +164,8 @@ impl Backlog {
         if self.tasks[position].status == status {
             return Ok(());
         }
-        let place = &self.places[position];
         let changes = match self.dialect {
-            Dialect::Markdown => {
-                vec![Change { range: place.mark.clone(), with: markdown::mark_of(status).to_owned() }]
-            }
+            Dialect::Markdown => lines::status(&self.text, &mut self.places[position], status),
             Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui => {
                 self.object_changes(position, |object| json::flag_status(object, "passes", status))
             }
@@ -157,13 +196,12 @@ impl Backlog {
         }
     }
 
-    /// Brings `failed_attempts` and `last_attempt_at` of a tasks.json up to date where the file
-    /// has these fields; nowhere else.
+    /// Brings `failed_attempts` and `last_attempt_at` of a tasks.json up to date; other formats do not have them.
     pub fn record_attempt(
         &mut self,
         id: &str,
         failed_attempts: u32,
-        last_attempt_at: i64,
+        last_attempt_at: Option<i64>,
     ) -> Result<(), EditError> {
         let position = self.position(id)?;
         match self.dialect {
@@ -175,24 +213,55 @@ impl Backlog {
             | Dialect::Markdown
             | Dialect::Plan => return Ok(()),
         }
-        let values = [("failed_attempts", i64::from(failed_attempts)), ("last_attempt_at", last_attempt_at)];
-        let changes = self.object_changes(position, |object| json::present_numbers(object, &values));
+        let failures = ("failed_attempts", i64::from(failed_attempts));
+        let values: Vec<(&str, i64)> =
+            [failures].into_iter().chain(last_attempt_at.map(|at| ("last_attempt_at", at))).collect();
+        let changes = self.object_changes(position, |object| json::numbers(object, &values));
         self.splice(changes);
         let object = &self.text[self.places[position].span.clone()];
-        let [has_failures, has_time] = values.map(|(key, _)| json::has_member(object, key));
+        let [has_failures, has_time] =
+            ["failed_attempts", "last_attempt_at"].map(|key| json::has_member(object, key));
         let task = &mut self.tasks[position];
         if has_failures {
             task.failed_attempts = failed_attempts;
         }
         if has_time {
-            task.last_attempt_at = Some(last_attempt_at);
+            task.last_attempt_at = last_attempt_at.or(task.last_attempt_at);
         }
         Ok(())
     }
 
+    /// Says in a tasks.json that somebody works on a task, in the file's own spelling, or that nobody does any
+    /// more. To us such a task is open: its status stays what it was. Other formats have no word for it.
+    pub fn mark_in_progress(&mut self, id: &str, is_in_progress: bool) -> Result<(), EditError> {
+        let position = self.position(id)?;
+        match self.dialect {
+            Dialect::Tasks if self.tasks[position].status == FileStatus::Open => {}
+            Dialect::Tasks
+            | Dialect::Prd
+            | Dialect::Snarktank
+            | Dialect::RalphTui
+            | Dialect::Ralphy
+            | Dialect::Markdown
+            | Dialect::Plan => return Ok(()),
+        }
+        let spelling = self.spellings.in_progress.unwrap_or(tasks::IN_PROGRESS[0]);
+        let changes =
+            self.object_changes(position, |object| json::progress(object, spelling, is_in_progress));
+        self.splice(changes);
+        Ok(())
+    }
+
+    /// Has the format words for who works on a task and how often that failed?
+    pub fn tells_attempts(&self) -> bool {
+        self.dialect == Dialect::Tasks
+    }
+
     /// Adds a task behind the others (under its parent in Markdown), in their style.
-    pub fn add(&mut self, task: &NewTask, max_tasks: Option<u32>) -> Result<(), EditError> {
-        self.check_new(task, max_tasks)?;
+    pub fn add(&mut self, task: &NewTask) -> Result<(), EditError> {
+        if task.id.trim().is_empty() {
+            return Err(EditError::EmptyId);
+        }
         self.check_expressible(task)?;
         let mut ids = self.ids();
         ids.insert(task.id.clone());
@@ -247,17 +316,58 @@ impl Backlog {
         self.adopt(text, &self.ids())
     }
 
+    /// Takes out tasks that were added and that nobody may keep, all at once. Refused where any other task would not
+    /// stay as it is.
+    pub fn withdraw(&mut self, gone: &HashSet<TaskId>) -> Result<(), EditError> {
+        let mut ids = self.ids();
+        ids.retain(|id| !gone.contains(id.as_str()));
+        let is_gone = |position: usize| gone.contains(&self.tasks[position].id);
+        let text = match self.dialect {
+            Dialect::Markdown | Dialect::Plan => lines::without_all(self, is_gone),
+            Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui | Dialect::Ralphy | Dialect::Tasks => {
+                json::without_all(self, is_gone)
+            }
+        };
+        self.adopt(text, &ids)?;
+        if self.dialect == Dialect::Plan {
+            self.set_plan(PlanValue::TotalSteps(self.count()));
+        }
+        Ok(())
+    }
+
+    /// Gives tasks the words back that they had in an earlier version of the file. Refused where any other task
+    /// would not stay as it is.
+    pub fn restore(&mut self, earlier: &Self, ids: &HashSet<TaskId>) -> Result<(), EditError> {
+        let mut changes = Vec::new();
+        for id in ids {
+            let position = self.position(id.as_str())?;
+            let before = earlier.position(id.as_str())?;
+            let with = earlier.text[earlier.places[before].span.clone()].to_owned();
+            changes.push(Change { range: self.places[position].span.clone(), with });
+        }
+        let next = self.read_edited(replaced(&self.text, changes), &self.ids())?;
+        let stays = |task: &Task| match ids.contains(&task.id) {
+            true => next.task(task.id.as_str()) == earlier.task(task.id.as_str()),
+            false => next.task(task.id.as_str()) == Some(task),
+        };
+        if let Some(other) = self.tasks.iter().find(|task| !stays(task)) {
+            let (id, what) = (other.id.to_string(), "words".to_owned());
+            return Err(EditError::NotInPlace { id, what, file: self.file.clone() });
+        }
+        *self = next;
+        Ok(())
+    }
+
     /// Takes a task out, unless others depend on it or are part of it.
     pub fn delete(&mut self, id: &str) -> Result<(), EditError> {
         let position = self.position(id)?;
         let task = &self.tasks[position];
-        let names = |wanted: &dyn Fn(&wiggum_core::task::Task) -> bool| -> Vec<String> {
+        let names = |wanted: &dyn Fn(&Task) -> bool| -> Vec<String> {
             self.tasks.iter().filter(|other| wanted(other)).map(|other| other.id.to_string()).collect()
         };
         // In Markdown a parent depends on its parts by containing them.
-        let contains = |other: &wiggum_core::task::Task| {
-            self.dialect == Dialect::Markdown && task.parent.as_ref() == Some(&other.id)
-        };
+        let contains =
+            |other: &Task| self.dialect == Dialect::Markdown && task.parent.as_ref() == Some(&other.id);
         let by =
             names(&|other| other.depends_on.contains(&task.id) && other.id != task.id && !contains(other));
         if !by.is_empty() {
@@ -314,29 +424,6 @@ impl Backlog {
                 | Dialect::Plan,
                 FileStatus::Open | FileStatus::Done | FileStatus::Failed | FileStatus::Skipped,
             ) => status,
-        }
-    }
-
-    fn check_new(&self, task: &NewTask, max_tasks: Option<u32>) -> Result<(), EditError> {
-        let (id, file) = (task.id.clone(), self.file.clone());
-        if id.trim().is_empty() {
-            return Err(EditError::EmptyId);
-        }
-        if self.by_id.contains_key(id.as_str()) {
-            return Err(EditError::Duplicate { id, file });
-        }
-        if task.depends_on.contains(&id) || task.parent.as_ref() == Some(&id) {
-            return Err(EditError::DependsOnItself { id });
-        }
-        let needed = task.depends_on.iter().chain(&task.parent);
-        let unknown: Vec<String> =
-            needed.filter(|needed| !self.by_id.contains_key(needed.as_str())).cloned().collect();
-        if !unknown.is_empty() {
-            return Err(EditError::UnknownDependency { id, unknown, file });
-        }
-        match max_tasks {
-            Some(max) if self.tasks.len() >= max as usize => Err(EditError::Full { max, file }),
-            Some(_) | None => Ok(()),
         }
     }
 
@@ -414,7 +501,7 @@ impl Backlog {
 
     /// Reads an edited text, which must hold these tasks and no others.
     fn read_edited(&self, text: String, ids: &HashSet<String>) -> Result<Self, EditError> {
-        let next = Self::parse(&self.file, text).map_err(EditError::Invalid)?;
+        let next = self.reread(text).map_err(EditError::Invalid)?;
         let mut changed: Vec<String> = next.ids().symmetric_difference(ids).cloned().collect();
         if changed.is_empty() {
             return Ok(next);

@@ -7,6 +7,7 @@ use wiggum_core::ids::TaskId;
 use wiggum_core::task::{Criterion, Work};
 
 use crate::json::{Kind, Value};
+use crate::lookalike::Lookalike;
 use crate::problem::Findings;
 use crate::unique;
 
@@ -21,8 +22,15 @@ pub(crate) enum Field {
     AcceptanceCriteriaSnake,
     DependsOn,
     DependsOnCamel,
+    Dependencies,
+    Deps,
+    BlockedBy,
+    BlockedByCamel,
+    Requires,
+    After,
     Passes,
     Completed,
+    Done,
     Skipped,
     Status,
     Priority,
@@ -32,6 +40,7 @@ pub(crate) enum Field {
     Role,
     Kind,
     Phase,
+    ParallelGroup,
     Complexity,
     FailedAttempts,
     CooldownSeconds,
@@ -62,8 +71,15 @@ impl Field {
             "acceptance_criteria" => Self::AcceptanceCriteriaSnake,
             "depends_on" => Self::DependsOn,
             "dependsOn" => Self::DependsOnCamel,
+            "dependencies" => Self::Dependencies,
+            "deps" => Self::Deps,
+            "blocked_by" => Self::BlockedBy,
+            "blockedBy" => Self::BlockedByCamel,
+            "requires" => Self::Requires,
+            "after" => Self::After,
             "passes" => Self::Passes,
             "completed" => Self::Completed,
+            "done" => Self::Done,
             "skipped" => Self::Skipped,
             "status" => Self::Status,
             "priority" => Self::Priority,
@@ -73,6 +89,7 @@ impl Field {
             "role" => Self::Role,
             "kind" => Self::Kind,
             "phase" => Self::Phase,
+            "parallel_group" => Self::ParallelGroup,
             "complexity" => Self::Complexity,
             "failed_attempts" => Self::FailedAttempts,
             "cooldown_seconds" => Self::CooldownSeconds,
@@ -93,10 +110,24 @@ impl Field {
     }
 }
 
+/// Every spelling of what a task depends on.
+pub(crate) const DEPENDS_ON: [(Field, &str); 8] = [
+    (Field::DependsOn, "depends_on"),
+    (Field::DependsOnCamel, "dependsOn"),
+    (Field::Dependencies, "dependencies"),
+    (Field::Deps, "deps"),
+    (Field::BlockedBy, "blocked_by"),
+    (Field::BlockedByCamel, "blockedBy"),
+    (Field::Requires, "requires"),
+    (Field::After, "after"),
+];
+
 /// The known members of one task object, and where to report what is wrong with them.
 pub(crate) struct Fields<'d, 'f> {
     object: Value<'d>,
     values: [Option<Value<'d>>; Field::COUNT],
+    /// Members nobody reads that look as if they said what the task waits on.
+    pub(crate) lookalikes: Vec<Lookalike>,
     pub(crate) findings: &'f mut Findings,
 }
 
@@ -104,15 +135,25 @@ impl<'d, 'f> Fields<'d, 'f> {
     /// A known key that stands twice is refused: which of the two counts differs between readers,
     /// so an edit of one might change nothing.
     pub(crate) fn read(object: Value<'d>, findings: &'f mut Findings) -> Self {
-        let mut values = [None; Field::COUNT];
+        let mut values: [Option<Value<'d>>; Field::COUNT] = [None; Field::COUNT];
+        let mut lookalikes = Vec::new();
+        let mut twice = Vec::new();
         for member in object.members() {
             let Some(key) = member.key.as_str() else { continue };
-            let Some(field) = Field::of(&key) else { continue };
+            let Some(field) = Field::of(&key) else {
+                lookalikes.extend(Lookalike::of(&key, member.value));
+                continue;
+            };
             if values[field as usize].replace(member.value).is_some() {
-                findings.add(member.key.start(), format!("duplicate key `{key}`; expected it once per task"));
+                twice.push((member.key.start(), format!("duplicate key `{key}`; expected it once per task")));
             }
         }
-        Self { object, values, findings }
+        let id = values[Field::Id as usize].and_then(id_of).filter(|id| !id.trim().is_empty());
+        findings.set_about(id.map(Cow::into_owned));
+        for (at, message) in twice {
+            findings.add(at, message);
+        }
+        Self { object, values, lookalikes, findings }
     }
 
     pub(crate) fn start(&self) -> usize {
@@ -217,10 +258,10 @@ impl<'d, 'f> Fields<'d, 'f> {
         strings
     }
 
-    /// Both spellings together, each id once.
+    /// All spellings together, each id once.
     pub(crate) fn depends_on(&mut self) -> Vec<TaskId> {
         let mut ids: Vec<TaskId> = Vec::new();
-        for (field, name) in [(Field::DependsOn, "depends_on"), (Field::DependsOnCamel, "dependsOn")] {
+        for (field, name) in DEPENDS_ON {
             let Some(value) = self.value(field) else { continue };
             if value.kind() != Kind::Array {
                 self.wrong(value, name, "an array of ids");
@@ -233,6 +274,11 @@ impl<'d, 'f> Fields<'d, 'f> {
             }
         }
         unique(ids)
+    }
+
+    /// The spelling in which this task says what it depends on.
+    pub(crate) fn depends_key(&self) -> Option<&'static str> {
+        DEPENDS_ON.iter().find(|(field, _)| self.value(*field).is_some()).map(|(_, name)| *name)
     }
 
     /// All spellings together. An entry is text or `{text, check}`; a lone string is one entry.

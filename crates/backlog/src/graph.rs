@@ -9,12 +9,17 @@ use wiggum_core::task::Task;
 
 use crate::json::quote;
 use crate::problem::Findings;
+use crate::slug::slug;
 use crate::{Parsed, Place};
 
 /// A file with more cycles than this needs to be looked at as a whole anyway.
 const MAX_CYCLES: usize = 100;
 /// Members of a cycle that are named before the rest is counted.
 const MAX_NAMED: usize = 20;
+
+/// Ids that are named where one is not in the file, and tasks that are looked at for them.
+const MAX_NEAR: usize = 3;
+const MAX_COMPARED: usize = 1000;
 
 /// Where each id is among the tasks; the first wins where one is used twice, which is reported.
 pub(crate) fn index(parsed: &Parsed, findings: &mut Findings) -> HashMap<TaskId, usize> {
@@ -38,8 +43,9 @@ pub(crate) fn check(text: &str, parsed: &Parsed, by_id: &HashMap<TaskId, usize>,
                 Some(&position) => edges.targets.push(position),
                 None => {
                     let message = format!(
-                        "`{}` depends on `{dependency}`, which is not in the file; expected the id of a task",
-                        task.id
+                        "`{}` depends on `{dependency}`, which is not in the file; expected the id of a task{}",
+                        task.id,
+                        nearest(dependency.as_str(), &parsed.tasks)
                     );
                     findings.add(mention(text, place, dependency), message);
                 }
@@ -51,6 +57,46 @@ pub(crate) fn check(text: &str, parsed: &Parsed, by_id: &HashMap<TaskId, usize>,
         let message = format!("dependency cycle {}; expected none", name_cycle(&cycle, &parsed.tasks));
         findings.add(parsed.places[cycle[0]].id_at, message);
     }
+}
+
+/// The ids that may be meant, if any come near.
+fn nearest(name: &str, tasks: &[Task]) -> String {
+    let wanted = slug(name);
+    let near = |task: &&Task| {
+        let id = slug(task.id.as_str());
+        let is_part = id.split('-').next() == Some(&wanted) || wanted.split('-').next() == Some(&id);
+        is_part || differ_little(&id, &wanted)
+    };
+    let ids: Vec<String> = tasks
+        .iter()
+        .take(MAX_COMPARED)
+        .filter(near)
+        .take(MAX_NEAR)
+        .map(|task| format!("`{}`", task.id))
+        .collect();
+    if ids.is_empty() { String::new() } else { format!(", perhaps {}", ids.join(", ")) }
+}
+
+/// Is one the other but for a letter that was added, lost, changed or swapped with its neighbour? Another number is
+/// another task.
+fn differ_little(one: &str, other: &str) -> bool {
+    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+    if digits(one) != digits(other) {
+        return false;
+    }
+    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+    // In short ids a letter is most of what tells them apart.
+    if one.len().min(other.len()) < 4 || one.len().abs_diff(other.len()) > 1 {
+        return false;
+    }
+    let same = one.iter().zip(&other).take_while(|(a, b)| a == b).count();
+    let (one, other) = (&one[same..], &other[same..]);
+    let behind = |text: &[char], count: usize| text.get(count..).map(<[char]>::to_vec);
+    let is_swapped = one.len() >= 2 && other.len() >= 2 && one[0] == other[1] && one[1] == other[0];
+    behind(one, 1) == behind(other, 1)
+        || behind(one, 1).as_deref() == Some(other)
+        || behind(other, 1).as_deref() == Some(one)
+        || is_swapped && one[2..] == other[2..]
 }
 
 /// Where a task's text names a dependency; its id where the name is spelled differently there.

@@ -31,18 +31,25 @@ mod edit;
 mod fields;
 mod graph;
 pub mod json;
+mod lookalike;
 mod markdown;
+mod not_yet;
 mod plan;
 mod prd;
 mod problem;
+mod recognise;
 mod slug;
 mod tasks;
 
 pub use edit::{EditError, NewTask, Position, TaskChange};
+pub use markdown::{Checkbox, checkboxes};
 pub use plan::header::{PlanHeader, PlanValue};
 pub use problem::{Problem, Problems};
 
+use fields::Fields;
 use json::{BOM, Document, Kind, Value};
+use lookalike::Lookalike;
+use not_yet::NotYet;
 use plan::header::Front;
 use problem::Findings;
 
@@ -58,9 +65,21 @@ pub struct Backlog {
     by_id: HashMap<TaskId, usize>,
     /// The JSON array of the tasks, brackets included; nothing for Markdown.
     list: Range<usize>,
-    unsupported: Vec<(TaskId, String)>,
+    not_yet: Vec<NotYet>,
+    lookalikes: Vec<(TaskId, Lookalike)>,
+    spellings: Spellings,
+    /// Are there boxes `[-]` of which the file does not say what they mean?
+    dashes: bool,
+    unknown_marks: Vec<(TaskId, &'static str)>,
     /// Of a plan.
     front: Option<Front>,
+}
+
+/// Words of which a JSON file uses one of several, for whoever adds to it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spellings {
+    depends_on: Option<&'static str>,
+    in_progress: Option<&'static str>,
 }
 
 /// Which program's format a file is in.
@@ -166,8 +185,43 @@ impl Backlog {
         if !findings.is_empty() {
             return Err(findings.into_problems(file_name, &text));
         }
-        let Parsed { dialect, tasks, places, list, unsupported, front } = parsed;
-        Ok(Self { file: file_name.to_owned(), text, dialect, tasks, places, by_id, list, unsupported, front })
+        let Parsed {
+            dialect,
+            tasks,
+            places,
+            list,
+            not_yet,
+            lookalikes,
+            spellings,
+            dashes,
+            unknown_marks,
+            front,
+        } = parsed;
+        Ok(Self {
+            file: file_name.to_owned(),
+            text,
+            dialect,
+            tasks,
+            places,
+            by_id,
+            list,
+            not_yet,
+            lookalikes,
+            spellings,
+            dashes,
+            unknown_marks,
+            front,
+        })
+    }
+
+    /// Reads the file's text again, by what is known of it: its words for one thing, and which dashes are skips.
+    pub fn reread(&self, text: impl Into<String>) -> Result<Self, Problems> {
+        let mut next = Self::parse(&self.file, text)?;
+        let Spellings { depends_on, in_progress } = self.spellings;
+        next.spellings.depends_on = next.spellings.depends_on.or(depends_on);
+        next.spellings.in_progress = next.spellings.in_progress.or(in_progress);
+        next.read_dashes_as_skipped(&|id| self.is_skipped_by_dash(id));
+        Ok(next)
     }
 
     pub fn dialect(&self) -> Dialect {
@@ -200,6 +254,18 @@ impl Backlog {
         self.front.as_ref().map(|front| &front.header)
     }
 
+    /// What is to be said of a plan that has not as many steps as its front matter says.
+    pub fn miscounted_steps(&self) -> Option<String> {
+        let said = self.plan()?.total_steps.filter(|said| *said as usize != self.tasks.len())?;
+        Some(format!("the front matter says {said} steps, but there are {}", self.tasks.len()))
+    }
+
+    /// The same, if steps are missing: the rest of the file may still be to come.
+    pub fn missing_steps(&self) -> Option<String> {
+        let said = self.plan()?.total_steps?;
+        self.miscounted_steps().filter(|_| said as usize > self.tasks.len())
+    }
+
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -213,38 +279,116 @@ impl Backlog {
         }
     }
 
+    /// Are there boxes `[-]` of which the file does not say what they mean? They are read as in progress. Loops of
+    /// older versions wrote them for skipped tasks.
+    pub fn has_dashes(&self) -> bool {
+        self.dashes && (0..self.tasks.len()).any(|position| self.is_dash(position))
+    }
+
+    /// Boxes that are read as open although nobody said what their marks mean (`[>]`, `[?]`).
+    pub fn unknown_marks(&self) -> Vec<Problem> {
+        let mut findings = Findings::default();
+        for (id, mark) in &self.unknown_marks {
+            let Some(&position) = self.by_id.get(id) else { continue };
+            let message = format!(
+                "`{id}`: the mark `[{mark}]` is not known and is read as open; `[x]` is done, `(skipped)` behind the \
+                 text skips it, or say in the file what it means (`[{mark}] = skipped`)"
+            );
+            findings.add(self.places[position].id_at, message);
+        }
+        findings.into_problems(&self.file, &self.text).0
+    }
+
+    /// Reads such a box as skipped where a loop knows that it is.
+    pub fn read_dashes_as_skipped(&mut self, is_skipped: &dyn Fn(&TaskId) -> bool) {
+        if !self.dashes {
+            return;
+        }
+        for position in 0..self.tasks.len() {
+            if self.is_dash(position)
+                && self.tasks[position].status == FileStatus::Open
+                && is_skipped(&self.tasks[position].id)
+            {
+                self.tasks[position].status = FileStatus::Skipped;
+            }
+        }
+    }
+
+    fn is_skipped_by_dash(&self, id: &TaskId) -> bool {
+        self.by_id.get(id).is_some_and(|&position| {
+            self.is_dash(position)
+                && self.places[position].note.is_none()
+                && self.tasks[position].status == FileStatus::Skipped
+        })
+    }
+
+    fn is_dash(&self, position: usize) -> bool {
+        self.dialect == Dialect::Markdown && &self.text[self.places[position].mark.clone()] == "-"
+    }
+
     /// The line on which a task's id stands (its box in Markdown), counted from 1.
     pub fn line_of(&self, id: &str) -> Option<usize> {
         let position = *self.by_id.get(id)?;
         Some(json::line_at(self.text.as_bytes(), self.places[position].id_at))
     }
 
-    /// What tasks that are still to be worked on ask for and this build cannot do.
-    pub fn unsupported(&self) -> Vec<Problem> {
-        use wiggum_core::task::Work;
+    /// Refuses a file in which nothing was recognised, and says what it seems to be. A list of tasks that is there
+    /// and empty is fine.
+    pub fn recognised(&self) -> Result<(), Problems> {
+        match self.dialect {
+            Dialect::Markdown if self.tasks.is_empty() => {}
+            Dialect::Prd
+            | Dialect::Snarktank
+            | Dialect::RalphTui
+            | Dialect::Ralphy
+            | Dialect::Tasks
+            | Dialect::Markdown
+            | Dialect::Plan => return Ok(()),
+        }
+        let Some(seems) = recognise::seems(&self.file, &self.text) else { return Ok(()) };
+        let message = format!(
+            "no task is recognised; looked for boxes (`- [ ] text`) outside of code, comments and quotes; the file \
+             seems to be {seems}"
+        );
+        Err(Problems(vec![Problem { file: self.file.clone(), line: 1, message }]))
+    }
+
+    /// May a first task be added to a file in which none was recognised? A note may become a list; another program's
+    /// file may not.
+    pub fn may_become_list(&self) -> bool {
+        self.dialect != Dialect::Markdown || recognise::is_markdown(&self.file) || self.recognised().is_ok()
+    }
+
+    /// What tasks ask for and this build cannot do: fields that would change the order of work, its
+    /// completion or who does it. Roles beside the usual ones are known if `knows_role` says so.
+    pub fn unsupported(&self, knows_role: &dyn Fn(&str) -> bool) -> Vec<Problem> {
         let mut findings = Findings::default();
-        let mut report = |id: &TaskId, message: &str| {
+        let mut report = |id: &TaskId, done_too: bool, message: &str| {
             let Some(&position) = self.by_id.get(id) else { return };
-            match self.tasks[position].status {
-                FileStatus::Open | FileStatus::Failed => {
-                    findings.add(self.places[position].id_at, format!("`{id}`: {message}"));
-                }
-                FileStatus::Done | FileStatus::Skipped => {}
+            let counts = match self.tasks[position].status {
+                FileStatus::Open | FileStatus::Failed => true,
+                FileStatus::Done => done_too,
+                FileStatus::Skipped => false,
+            };
+            if counts {
+                findings.add(self.places[position].id_at, format!("`{id}`: {message}"));
             }
         };
-        for (id, message) in &self.unsupported {
-            report(id, message);
+        for NotYet { task, message, done_too } in &self.not_yet {
+            report(task, *done_too, message);
+        }
+        for (id, lookalike) in &self.lookalikes {
+            let is_news =
+                self.task(id.as_str()).is_some_and(|task| lookalike.is_news(task, &self.tasks, &self.by_id));
+            if is_news {
+                report(id, false, &lookalike.message());
+            }
         }
         for task in &self.tasks {
-            match task.work {
-                Work::Agent | Work::File { .. } | Work::Notice { .. } | Work::McpCall { .. } => {}
-                Work::Command { .. } | Work::Gate { .. } | Work::Flow { .. } => {
-                    let (name, known) = (task.work.name(), "`agent`, `file`, `notice` or `mcp_call`");
-                    report(
-                        &task.id,
-                        &format!("work of kind `{name}` is not available yet; expected {known}"),
-                    );
-                }
+            if let Some(message) = not_yet::work(task) {
+                report(&task.id, false, &message);
+            } else if let Some(message) = not_yet::role(task, knows_role) {
+                report(&task.id, false, &message);
             }
         }
         findings.into_problems(&self.file, &self.text).0
@@ -258,13 +402,28 @@ struct Parsed {
     /// Where each task stands.
     places: Vec<Place>,
     list: Range<usize>,
-    unsupported: Vec<(TaskId, String)>,
+    not_yet: Vec<NotYet>,
+    lookalikes: Vec<(TaskId, Lookalike)>,
+    spellings: Spellings,
+    dashes: bool,
+    unknown_marks: Vec<(TaskId, &'static str)>,
     front: Option<Front>,
 }
 
 impl Parsed {
     fn new(dialect: Dialect, list: Range<usize>) -> Self {
-        Self { dialect, tasks: Vec::new(), places: Vec::new(), list, unsupported: Vec::new(), front: None }
+        Self {
+            dialect,
+            tasks: Vec::new(),
+            places: Vec::new(),
+            list,
+            not_yet: Vec::new(),
+            lookalikes: Vec::new(),
+            spellings: Spellings::default(),
+            dashes: false,
+            unknown_marks: Vec::new(),
+            front: None,
+        }
     }
 
     fn for_list(dialect: Dialect, list: Value<'_>) -> Self {
@@ -278,6 +437,15 @@ impl Parsed {
     fn add(&mut self, task: Task, place: Place) {
         self.tasks.push(task);
         self.places.push(place);
+    }
+
+    /// Adds what was read of an object, with what was not.
+    fn add_json(&mut self, task: Task, place: Place, fields: Fields<'_, '_>, not_yet: Vec<NotYet>) {
+        self.not_yet.extend(not_yet);
+        self.spellings.depends_on = self.spellings.depends_on.or_else(|| fields.depends_key());
+        let id = || task.id.clone();
+        self.lookalikes.extend(fields.lookalikes.into_iter().map(|lookalike| (id(), lookalike)));
+        self.add(task, place);
     }
 
     /// By priority, ties as in the file; a task without a priority comes last.
@@ -300,9 +468,9 @@ struct Place {
     mark: Range<usize>,
     /// The `priority` of the file, where the order goes by it.
     rank: Option<i64>,
-    /// Plan: the note that a step failed, with the blank before it.
+    /// Plan: the note that a step failed; Markdown: that a task is skipped. With the blank before it.
     note: Option<Range<usize>>,
-    /// Plan: where such a note goes.
+    /// Where such a note goes.
     note_at: usize,
 }
 
@@ -341,7 +509,7 @@ fn parse_text(file_name: &str, text: &str, findings: &mut Findings) -> Parsed {
         );
         return Parsed::new(Dialect::Ralphy, 0..0);
     }
-    plan::parse(file_name, text, findings).unwrap_or_else(|| markdown::parse(text))
+    plan::parse(file_name, text, findings).unwrap_or_else(|| markdown::parse(file_name, text))
 }
 
 /// Markdown may start with a bracket too, but not like this.

@@ -2,32 +2,61 @@
 //!
 //! A box nested in another is its sub-task: the outer one is its parent and depends on it, so it
 //! is worked on after all of its parts. Boxes in fenced code, HTML comments, block quotes and
-//! sections set aside (Optional, Future, …) do not count. What a line says is read in [`text`].
+//! sections set aside (Optional, Future, …) do not count. What a line says is read in [`text`], what its mark
+//! means in [`legend`] where the file says that itself.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use wiggum_core::ids::TaskId;
 use wiggum_core::task::{Criterion, FileStatus, Task};
 
 use crate::json::BOM;
+use crate::not_yet::NotYet;
 use crate::slug::{Slugs, slug};
 use crate::{Dialect, Parsed, Place, unique};
 
+mod command;
+mod legend;
 pub(crate) mod region;
 pub(crate) mod text;
 pub(crate) mod words;
 
+use legend::Legend;
 use region::{Inside, Region};
 use text::{Detail, Head};
 use words::Words;
 
-pub(crate) fn parse(text: &str) -> Parsed {
-    finish(drafts(text))
+/// How a skipped task is marked, behind its text: readers who do not know of it see an open box.
+pub(crate) const SKIPPED: &str = "(skipped)";
+
+pub(crate) fn parse(file_name: &str, text: &str) -> Parsed {
+    let Reader { drafts, legend, .. } = Reader::of_file(file_name, text);
+    let is_unclear =
+        |draft: &Draft, mark: &str| &text[draft.mark.clone()] == mark && legend.status(mark).is_none();
+    let dashes = !is_plan_name(file_name) && drafts.iter().any(|draft| is_unclear(draft, "-"));
+    let unknown = drafts
+        .iter()
+        .map(|draft| UNKNOWN.iter().copied().find(|mark| is_unclear(draft, mark)))
+        .collect::<Vec<_>>();
+    let mut parsed = Parsed { dashes, ..finish(drafts) };
+    let ids = parsed.tasks.iter().map(|task| task.id.clone());
+    parsed.unknown_marks = ids.zip(unknown).filter_map(|(id, mark)| Some((id, mark?))).collect();
+    parsed
+}
+
+/// Marks that mean so many things to so many people that we have no word for them. They are read as open.
+pub(crate) const UNKNOWN: [&str; 2] = [">", "?"];
+
+/// Plans are Obsidian's, where `[-]` is the mark of what was cancelled.
+fn is_plan_name(file_name: &str) -> bool {
+    let name = file_name.rsplit(['/', '\\']).next().unwrap_or(file_name);
+    name.eq_ignore_ascii_case("plan.md")
 }
 
 /// Where the words of the box at this position stand.
 pub(crate) fn words(text: &str, position: usize) -> Option<Words> {
-    let draft = drafts(text).into_iter().nth(position)?;
+    let draft = Reader::read(text).drafts.into_iter().nth(position)?;
     Some(Words {
         head: Words::behind(text, draft.mark.end + 1),
         under: draft.content_indent,
@@ -36,34 +65,44 @@ pub(crate) fn words(text: &str, position: usize) -> Option<Words> {
     })
 }
 
-fn drafts(text: &str) -> Vec<Draft> {
-    let mut reader = Reader::default();
-    let mut lines = Lines::new(text).peekable();
-    while let Some(line) = lines.next() {
-        let underline = lines.peek().and_then(|next| setext_level(next.text));
-        reader.line(line, underline);
-    }
-    reader.drafts
+/// A box of a Markdown list, as a plan's reader sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkbox {
+    /// The line as it is written, without the white space around it.
+    pub line: String,
+    pub title: String,
+    pub status: FileStatus,
+    /// It says "(optional)" or `[ ]*`, or stands below one that does.
+    pub optional: bool,
 }
 
-/// What is written between the brackets for a status.
+/// All boxes of a file but those that are no tasks: in code, comments, quotes and sections set aside.
+pub fn checkboxes(file_name: &str, text: &str) -> Vec<Checkbox> {
+    let checkbox = |draft: Draft| Checkbox {
+        line: text[draft.span.start..].lines().next().unwrap_or_default().trim().to_owned(),
+        title: draft.head.title,
+        status: draft.status,
+        optional: draft.optional,
+    };
+    Reader::of_file(file_name, text).drafts.into_iter().map(checkbox).collect()
+}
+
+/// What is written between the brackets for a status; a skip is a note behind them.
 pub(crate) fn mark_of(status: FileStatus) -> &'static str {
     match status {
-        FileStatus::Open => " ",
+        FileStatus::Open | FileStatus::Skipped => " ",
         FileStatus::Done => "x",
         FileStatus::Failed => "!",
-        FileStatus::Skipped => "-",
     }
 }
 
-/// `None` if no box is written like this. `~` and `/` mean in progress to those who use them,
-/// which is open to us; so are the marks we do not know.
+/// `None` if no box is written like this. `~`, `/` and `-` mean in progress to those who use them, which is
+/// open to us; so are the marks we do not know. A legend in the file may say otherwise.
 pub(crate) fn status_of(mark: &str) -> Option<FileStatus> {
     match mark {
         "x" | "X" | "✓" | "✔" | "✅" => Some(FileStatus::Done),
         "!" => Some(FileStatus::Failed),
-        "-" => Some(FileStatus::Skipped),
-        "" | " " | "\t" | "\u{a0}" | "~" | "/" | ">" | "?" => Some(FileStatus::Open),
+        "" | " " | "\t" | "\u{a0}" | "~" | "/" | "-" | ">" | "?" => Some(FileStatus::Open),
         _ => None,
     }
 }
@@ -131,10 +170,15 @@ struct Draft {
     mark: Range<usize>,
     status: FileStatus,
     head: Head,
+    /// The note that it is skipped, with the blank before it, and where one would go.
+    note: Option<Range<usize>>,
+    note_at: usize,
     description: Vec<String>,
     /// The lines those stand on.
     description_at: Vec<Range<usize>>,
     criteria: Vec<Criterion>,
+    /// Lines of which it cannot be told whether they are checks.
+    unclear: Vec<String>,
     depends_on: Vec<String>,
     /// Where lines under the box name dependencies, without their label.
     depends_at: Vec<Range<usize>>,
@@ -142,6 +186,16 @@ struct Draft {
     criteria_list: Option<usize>,
     /// Column at which its text starts; what is nested is indented to there.
     content_indent: usize,
+    /// So is all that is nested in it.
+    optional: bool,
+}
+
+impl Draft {
+    fn add_criterion(&mut self, said: &str) {
+        let (criterion, unclear) = text::criterion(said);
+        self.criteria.push(criterion);
+        self.unclear.extend(unclear.then(|| said.to_owned()));
+    }
 }
 
 #[derive(Default)]
@@ -153,15 +207,38 @@ struct Reader {
     after_blank: bool,
     /// Level of the heading whose section does not count.
     set_aside: Option<usize>,
+    legend: Legend,
 }
 
 struct OpenItem {
     indent: usize,
+    is_bare: bool,
     /// The box, if it is one.
     draft: Option<usize>,
+    optional: bool,
 }
 
 impl Reader {
+    /// Reads a text with what its file's name says of its marks.
+    fn of_file(file_name: &str, text: &str) -> Self {
+        let mut reader = Self::read(text);
+        if is_plan_name(file_name) && reader.legend.status("-").is_none() {
+            let dashes = reader.drafts.iter_mut().filter(|draft| &text[draft.mark.clone()] == "-");
+            dashes.for_each(|draft| draft.status = FileStatus::Skipped);
+        }
+        reader
+    }
+
+    fn read(text: &str) -> Self {
+        let mut reader = Self { legend: Legend::read(text), ..Self::default() };
+        let mut lines = Lines::new(text).peekable();
+        while let Some(line) = lines.next() {
+            let underline = lines.peek().and_then(|next| setext_level(next.text));
+            reader.line(line, underline);
+        }
+        reader
+    }
+
     fn line(&mut self, line: Line<'_>, underline: Option<usize>) {
         let content = line.text.trim();
         let indent = columns(line.text);
@@ -185,7 +262,7 @@ impl Reader {
         } else if content.starts_with('>') {
             self.leave_items(indent);
             self.describe(line);
-        } else if let Some(item) = list_item(line.text) {
+        } else if let Some(item) = list_item(line.text).filter(|item| self.is_item(item)) {
             self.item(line, &item);
         } else {
             self.plain(line, indent);
@@ -218,40 +295,63 @@ impl Reader {
         }
     }
 
+    /// A box without a bullet is an item at the margin and below another such box. Below an item with a bullet it
+    /// may be the next line of a sentence, and further in it is code.
+    fn is_item(&self, item: &ListItem<'_>) -> bool {
+        let around = self.open.iter().rev().find(|outer| outer.indent < item.indent);
+        !item.is_bare || around.map_or(item.indent < CODE_INDENT, |outer| outer.is_bare)
+    }
+
     fn item(&mut self, line: Line<'_>, item: &ListItem<'_>) {
         self.leave_items(item.indent);
-        let draft = self.checkbox(line, item);
+        let optional = text::is_optional(item.content) || self.open.iter().any(|outer| outer.optional);
+        let draft = self.checkbox(line, item, optional);
         if draft.is_none() {
             self.detail(line, item.content, item.indent);
         }
         if let Some((marker, length)) = fence(item.content) {
             self.region = Region::Fence { marker, length, item: Some(item.indent) };
         }
-        self.open.push(OpenItem { indent: item.indent, draft });
+        self.open.push(OpenItem { indent: item.indent, is_bare: item.is_bare, draft, optional });
         self.extend_open(line.end());
     }
 
     /// Adds a draft if the item has a box that counts.
-    fn checkbox(&mut self, line: Line<'_>, item: &ListItem<'_>) -> Option<usize> {
-        if self.set_aside.is_some() {
+    fn checkbox(&mut self, line: Line<'_>, item: &ListItem<'_>, optional: bool) -> Option<usize> {
+        if self.set_aside.is_some() || self.legend.explains(line.start) {
             return None;
         }
         let (mark, said) = checkbox(item.content)?;
-        let head = text::head(said)?;
+        let note = text::skipped_note(said);
+        let head = match &note {
+            Some(note) => text::head(&format!("{}{}", &said[..note.start], &said[note.end..]))?,
+            None => text::head(said)?,
+        };
+        let status = self.legend.status(mark).or_else(|| status_of(mark))?;
+        let status = match (status, &note) {
+            (FileStatus::Open | FileStatus::Failed | FileStatus::Skipped, Some(_)) => FileStatus::Skipped,
+            (FileStatus::Done, Some(_)) | (_, None) => status,
+        };
         let mark_at = line.start + item.content_at + 1;
+        let said_at = line.start + line.text.trim_end().len() - said.len();
+        let note = note.map(|note| said_at + note.start..said_at + note.end);
         self.drafts.push(Draft {
             parent: self.open_draft(),
             span: line.start..line.end(),
             mark: mark_at..mark_at + mark.len(),
-            status: status_of(mark)?,
+            status,
             depends_on: head.depends_on.clone(),
             head,
+            note_at: note.as_ref().map_or(said_at + said.len(), |note| note.start),
+            note,
             description: Vec::new(),
             description_at: Vec::new(),
             criteria: Vec::new(),
+            unclear: Vec::new(),
             depends_at: Vec::new(),
             criteria_list: None,
-            content_indent: item.indent + marker_length(line.text.trim_start()).unwrap_or(1) + 1,
+            content_indent: item.content_indent(line.text),
+            optional,
         });
         Some(self.drafts.len() - 1)
     }
@@ -273,13 +373,17 @@ impl Reader {
         let in_criteria = draft.criteria_list.is_some_and(|list| indent > list);
         match text::detail(content) {
             Detail::Criteria("") => draft.criteria_list = Some(indent),
-            Detail::Criteria(said) => draft.criteria.push(text::criterion(said)),
-            Detail::Check(criterion) => draft.criteria.push(criterion),
+            Detail::Criteria(said) => draft.add_criterion(said),
+            Detail::Checks(criteria) => draft.criteria.extend(criteria),
             Detail::DependsOn(said) => {
                 draft.depends_on.extend(text::ids(said));
                 draft.depends_at.push(line.ending(said));
             }
-            Detail::Other if in_criteria => draft.criteria.push(text::criterion(content)),
+            Detail::Unclear => {
+                draft.unclear.push(content.to_owned());
+                self.describe(line);
+            }
+            Detail::Other if in_criteria => draft.add_criterion(content),
             Detail::Other => {
                 draft.criteria_list = None;
                 self.describe(line);
@@ -319,7 +423,8 @@ impl Reader {
 
 /// Gives every box its id, then turns drafts into tasks. Ids spelled out come first, so that a
 /// made one never takes theirs.
-fn finish(drafts: Vec<Draft>) -> Parsed {
+fn finish(mut drafts: Vec<Draft>) -> Parsed {
+    let labels = Labels::take(&mut drafts);
     let mut slugs = Slugs::default();
     for draft in &drafts {
         slugs.reserve(draft.head.id.as_deref());
@@ -338,7 +443,14 @@ fn finish(drafts: Vec<Draft>) -> Parsed {
     let resolve = |name: String| {
         let id = TaskId::new(name);
         let made = TaskId::new(slug(id.as_str()));
-        if known.contains(&id) || !known.contains(&made) { id } else { made }
+        let called = || labels.only(id.as_str()).map(|position| ids[position].clone());
+        if known.contains(&id) {
+            id
+        } else if known.contains(&made) {
+            made
+        } else {
+            called().unwrap_or(id)
+        }
     };
     let mut parsed = Parsed::new(Dialect::Markdown, 0..0);
     for ((draft, id), children) in drafts.into_iter().zip(&ids).zip(children) {
@@ -346,6 +458,7 @@ fn finish(drafts: Vec<Draft>) -> Parsed {
         let mut task = Task::new(id.clone(), title);
         task.description = draft.description.join("\n").trim().to_owned();
         task.criteria = draft.criteria;
+        parsed.not_yet.extend(draft.unclear.iter().map(|line| NotYet::unclear_check(id, line)));
         task.depends_on = unique(draft.depends_on.into_iter().map(resolve).chain(children).collect());
         task.parent = draft.parent.map(|parent| ids[parent].clone());
         task.status = draft.status;
@@ -354,23 +467,83 @@ fn finish(drafts: Vec<Draft>) -> Parsed {
             span: draft.span,
             mark: draft.mark,
             rank: None,
-            note: None,
-            note_at: 0,
+            note: draft.note,
+            note_at: draft.note_at,
         };
         parsed.add(task, place);
     }
     parsed
 }
 
+/// What boxes call themselves where that is not their id. Others may name them by it.
+struct Labels(HashMap<String, Vec<usize>>);
+
+impl Labels {
+    /// A letter that stands out and that no other box has is an id.
+    fn take(drafts: &mut [Draft]) -> Self {
+        let mut labels = Self(HashMap::new());
+        for (position, draft) in drafts.iter().enumerate() {
+            let named = draft.head.label.as_ref().map(|label| label.name.to_lowercase());
+            labels.0.entry(named.unwrap_or_default()).or_default().push(position);
+        }
+        labels.0.remove("");
+        let is_given = |name: &str, drafts: &[Draft]| {
+            drafts
+                .iter()
+                .any(|draft| draft.head.id.as_deref().is_some_and(|id| id.eq_ignore_ascii_case(name)))
+        };
+        for position in 0..drafts.len() {
+            let Some(label) = drafts[position].head.label.take_if(|label| label.is_letter) else { continue };
+            if labels.only(&label.name).is_some() && !is_given(&label.name, drafts) {
+                drafts[position].head.id = Some(label.name);
+                drafts[position].head.title = label.rest;
+            }
+        }
+        labels
+    }
+
+    /// The one box that is called like this.
+    fn only(&self, name: &str) -> Option<usize> {
+        match self.0.get(&name.to_lowercase())?.as_slice() {
+            [position] => Some(*position),
+            _ => None,
+        }
+    }
+}
+
+/// White space at the margin that makes a line code.
+pub(crate) const CODE_INDENT: usize = 4;
+
 /// A list item: where its marker stands, in columns, and what follows it.
 pub(crate) struct ListItem<'t> {
     pub(crate) indent: usize,
     pub(crate) content_at: usize,
     pub(crate) content: &'t str,
+    /// It is a box without a bullet.
+    pub(crate) is_bare: bool,
+}
+
+impl ListItem<'_> {
+    /// Column to which what is nested in the item is indented.
+    fn content_indent(&self, line: &str) -> usize {
+        let line = line.trim_start();
+        let marker = marker_length(line).or_else(|| rare_bullet_length(line));
+        self.indent + marker.map_or(1, |length| line[..length].chars().count()) + 1
+    }
 }
 
 /// Lists may start within an item (`- 1. [ ] …`): then a box counts for the whole line.
 pub(crate) fn list_item(line: &str) -> Option<ListItem<'_>> {
+    let item = |content: &'_ str, is_bare: bool| {
+        let content_at = line.len() - content.len();
+        ListItem { indent: columns(line), content_at, content: &line[content_at..], is_bare }
+    };
+    if let Some(content) = bare_box(line) {
+        return Some(item(content, true));
+    }
+    if let Some(content) = loose_box(line) {
+        return Some(item(content, false));
+    }
     let first = after_marker(line)?;
     let mut innermost = first;
     while checkbox(innermost).is_none()
@@ -378,8 +551,7 @@ pub(crate) fn list_item(line: &str) -> Option<ListItem<'_>> {
     {
         innermost = inner;
     }
-    let content = if checkbox(innermost).is_some() { innermost } else { first };
-    Some(ListItem { indent: columns(line), content_at: line.len() - content.len(), content })
+    Some(item(if checkbox(innermost).is_some() { innermost } else { first }, false))
 }
 
 /// What follows the marker that a line starts with.
@@ -388,6 +560,24 @@ fn after_marker(line: &str) -> Option<&str> {
     let after = &marker_on[marker_length(marker_on)?..];
     let content = after.trim_start();
     (content.len() < after.len() || content.is_empty()).then_some(content)
+}
+
+/// A box that says something and has no bullet, unless it explains what its mark means.
+fn bare_box(line: &str) -> Option<&str> {
+    let content = line.trim_start();
+    let (mark, said) = checkbox(content)?;
+    (!mark.is_empty() && !said.is_empty() && !legend::explains(mark, said)).then_some(content)
+}
+
+/// A box behind a bullet that Markdown has not (`•`), or directly behind one that it has (`-[ ] text`). Without a
+/// box neither is a list.
+fn loose_box(line: &str) -> Option<&str> {
+    let marker_on = line.trim_start();
+    let rare = rare_bullet_length(marker_on).map(|length| marker_on[length..].trim_start());
+    let joined = || Some(&marker_on[marker_length(marker_on)?..]);
+    let content = rare.or_else(joined)?;
+    let (mark, said) = checkbox(content)?;
+    (!mark.is_empty() && !said.is_empty()).then_some(content)
 }
 
 /// Length of `-`, `*`, `+`, `1.` or `1)` at the start of a text.
@@ -403,13 +593,28 @@ pub(crate) fn marker_length(text: &str) -> Option<usize> {
     }
 }
 
+/// Length of a bullet that word processors and mail programs write.
+fn rare_bullet_length(text: &str) -> Option<usize> {
+    let bullet = text.chars().next()?;
+    matches!(bullet, '•' | '◦' | '▪' | '‣' | '●' | '○' | '·' | '–' | '—').then(|| bullet.len_utf8())
+}
+
 /// The mark of a box and what is said behind it.
 pub(crate) fn checkbox(content: &str) -> Option<(&str, &str)> {
     let inside = content.strip_prefix('[')?;
     let end = inside.find(']')?;
     let (mark, rest) = (&inside[..end], &inside[end + 1..]);
     status_of(mark)?;
-    (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| (mark, rest.trim()))
+    let is_apart = rest.is_empty() || rest.starts_with(char::is_whitespace);
+    // `[]byte` is a type.
+    let is_joined = !mark.is_empty() && begins_words(rest);
+    (is_apart || is_joined).then(|| (mark, rest.trim()))
+}
+
+/// Words right behind a box. Links (`[ ](…)`, `[x][ref]`, `[x]: …`) and optional boxes (`[ ]*`) begin otherwise.
+fn begins_words(rest: &str) -> bool {
+    rest.starts_with(char::is_alphanumeric)
+        || ["**", "__", "`", "\""].iter().any(|start| rest.starts_with(start))
 }
 
 /// A line without the white space of its first columns.
@@ -446,7 +651,7 @@ pub(crate) fn atx_level(content: &str) -> Option<usize> {
 }
 
 /// The level that a line of `===` or `---` gives the line above it.
-fn setext_level(line: &str) -> Option<usize> {
+pub(crate) fn setext_level(line: &str) -> Option<usize> {
     let content = line.trim();
     let all = |c: char| content.len() >= 3 && content.chars().all(|each| each == c);
     if all('=') {

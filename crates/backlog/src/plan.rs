@@ -6,14 +6,13 @@
 
 use std::ops::Range;
 
+use wiggum_core::ids::TaskId;
 use wiggum_core::task::FileStatus;
 
 use crate::markdown::region::{Inside, Region};
 use crate::markdown::text::{label, take_note, without_comments};
 use crate::markdown::words::Words;
-use crate::markdown::{
-    Line, Lines, ListItem, atx_level, checkbox, columns, dedent, fence, list_item, status_of,
-};
+use crate::markdown::{self, Line, Lines, ListItem, atx_level, checkbox, columns, dedent, fence, list_item};
 use crate::problem::Findings;
 use crate::{Dialect, Parsed, Place};
 
@@ -26,6 +25,19 @@ use step::{Detail, Key};
 /// How a step that failed is marked for people, beside its box.
 pub(crate) const FAILED: &str = "(FAILED)";
 
+/// What is written between the brackets for a status: as elsewhere, but that Obsidian has a mark for what is
+/// cancelled.
+pub(crate) fn mark_of(status: FileStatus) -> &'static str {
+    match status {
+        FileStatus::Skipped => "-",
+        FileStatus::Open | FileStatus::Done | FileStatus::Failed => markdown::mark_of(status),
+    }
+}
+
+fn status_of(mark: &str) -> Option<FileStatus> {
+    if mark == "-" { Some(FileStatus::Skipped) } else { markdown::status_of(mark) }
+}
+
 /// `None` if this is not a plan but other Markdown.
 pub(crate) fn parse(file_name: &str, text: &str, findings: &mut Findings) -> Option<Parsed> {
     let may_be = ["plan_id", "Step", "step", "STEP"].iter().any(|word| text.contains(word));
@@ -37,7 +49,7 @@ pub(crate) fn parse(file_name: &str, text: &str, findings: &mut Findings) -> Opt
     let drafts = Reader::read(text, front.body_at);
     let says_how = drafts.iter().any(|draft| draft.action.is_some());
     let is_named = !drafts.is_empty() && stem(file_name).to_ascii_lowercase().starts_with("plan");
-    if !front.has_id && !says_how && !is_named {
+    if !front.header.says_id && !says_how && !is_named {
         return None;
     }
     if drafts.is_empty() {
@@ -46,7 +58,7 @@ pub(crate) fn parse(file_name: &str, text: &str, findings: &mut Findings) -> Opt
             "a plan without steps; expected `- [ ] **Step 1:** what to do (action_type: …)`",
         );
     }
-    if !front.has_id {
+    if !front.header.says_id {
         front.header.plan_id = id_from(file_name);
     }
     let mut parsed = Parsed::new(Dialect::Plan, 0..0);
@@ -56,8 +68,15 @@ pub(crate) fn parse(file_name: &str, text: &str, findings: &mut Findings) -> Opt
         parsed.add(task, place);
     }
     parsed.front = Some(front);
+    parsed.unknown_marks = unknown_marks(text, &parsed);
     findings.append(own);
     Some(parsed)
+}
+
+fn unknown_marks(text: &str, parsed: &Parsed) -> Vec<(TaskId, &'static str)> {
+    let known = parsed.tasks.iter().zip(&parsed.places);
+    let unknown = |mark: &str| markdown::UNKNOWN.iter().copied().find(|unknown| *unknown == mark);
+    known.filter_map(|(task, place)| Some((task.id.clone(), unknown(&text[place.mark.clone()])?))).collect()
 }
 
 /// Where the words of the step at this position stand.

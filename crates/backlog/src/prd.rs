@@ -7,6 +7,7 @@ use wiggum_core::task::{FileStatus, Task};
 
 use crate::fields::{Field, Fields, title_or};
 use crate::json::{Kind, Value};
+use crate::not_yet::{self, Ascending, NotYet};
 use crate::problem::Findings;
 use crate::slug::Slugs;
 use crate::{Dialect, Parsed, Place};
@@ -31,6 +32,7 @@ pub(crate) fn dialect_of(root: Value<'_>, stories: Value<'_>) -> Dialect {
 
 pub(crate) fn parse_stories(dialect: Dialect, stories: Value<'_>, findings: &mut Findings) -> Parsed {
     let mut parsed = Parsed::for_list(dialect, stories);
+    let mut phases = Ascending::default();
     for story in stories.items() {
         let Some(mut fields) = object(story, findings) else { continue };
         let Some((id, id_at)) = fields.id() else {
@@ -47,8 +49,13 @@ pub(crate) fn parse_stories(dialect: Dialect, stories: Value<'_>, findings: &mut
         task.priority = priority.unwrap_or(0);
         let mut place = Place::json(story.span(), id_at);
         place.rank = priority;
-        parsed.add(task, place);
+        let mut not_yet = not_honoured(&fields, &task, Field::Passes);
+        // Where priorities decide, they decide before phases.
+        let phase = fields.value(Field::Phase).filter(|_| !dialect.is_ordered_by_priority());
+        not_yet.extend(phases.next(&task.id, "phase", "phases", phase));
+        parsed.add_json(task, place, fields, not_yet);
     }
+    findings.set_about(None);
     if dialect.is_ordered_by_priority() {
         parsed.sort_by_rank();
     }
@@ -63,6 +70,7 @@ pub(crate) fn parse_ralphy(tasks: Value<'_>, findings: &mut Findings) -> Parsed 
         slugs.reserve(item.get("id").and_then(Value::as_str).as_deref());
     }
     let mut by_title: HashMap<String, TaskId> = HashMap::new();
+    let mut groups = Ascending::default();
     for item in tasks.items() {
         let Some(mut fields) = object(item, findings) else { continue };
         let title = fields.string(Field::Title, "title").filter(|title| !title.trim().is_empty());
@@ -84,8 +92,11 @@ pub(crate) fn parse_ralphy(tasks: Value<'_>, findings: &mut Findings) -> Parsed 
         let mut task = read_task(&mut fields, id, title);
         let completed = fields.flag(Field::Completed, "completed");
         task.status = status_of(completed, fields.flag(Field::Skipped, "skipped"));
-        parsed.add(task, Place::json(item.span(), id_at));
+        let mut not_yet = not_honoured(&fields, &task, Field::Completed);
+        not_yet.extend(groups.next(&task.id, "parallel_group", "groups", fields.value(Field::ParallelGroup)));
+        parsed.add_json(task, Place::json(item.span(), id_at), fields, not_yet);
     }
+    findings.set_about(None);
     for task in &mut parsed.tasks {
         for dependency in &mut task.depends_on {
             if let Some(id) = by_title.get(dependency.as_str()) {
@@ -108,7 +119,28 @@ fn read_task(fields: &mut Fields<'_, '_>, id: TaskId, title: Option<String>) -> 
     task.model = fields.string(Field::Model, "model").filter(|model| !model.trim().is_empty());
     task.notes = fields.string(Field::Notes, "notes").filter(|notes| !notes.trim().is_empty());
     task.work = fields.work();
+    let number = |field| fields.value(field).and_then(Value::as_integer);
+    task.max_retries = number(Field::MaxRetries).and_then(|number| u32::try_from(number).ok());
+    task.timeout_seconds = number(Field::TimeoutSeconds).and_then(|number| u64::try_from(number).ok());
+    task.verify = command_of(fields);
     task
+}
+
+/// The task's own verify command, as in tasks.json. Anything else under that name is its owner's.
+fn command_of(fields: &Fields<'_, '_>) -> Option<String> {
+    let evaluation = fields.value(Field::Evaluation)?;
+    let text = |key: &str| evaluation.get(key).and_then(Value::as_str);
+    text("mode").filter(|mode| mode == "command")?;
+    text("command").map(|command| command.trim().to_owned()).filter(|command| !command.is_empty())
+}
+
+/// What the file says of an unfinished task and nobody honours.
+fn not_honoured(fields: &Fields<'_, '_>, task: &Task, done: Field) -> Vec<NotYet> {
+    let mut found = not_yet::borrowed(fields, &task.id);
+    if task.status == FileStatus::Open {
+        found.extend(not_yet::done_elsewhere(fields, &task.id, done));
+    }
+    found
 }
 
 /// Where the order is by priority, 1 is first. Elsewhere the field is the user's own and may hold
@@ -133,6 +165,7 @@ pub(crate) fn status_of(done: bool, skipped: bool) -> FileStatus {
 /// The fields of an item of the list, which must be an object.
 pub(crate) fn object<'d, 'f>(item: Value<'d>, findings: &'f mut Findings) -> Option<Fields<'d, 'f>> {
     if item.kind() != Kind::Object {
+        findings.set_about(None);
         let message = format!("{} in the list of tasks; expected an object", item.kind().name());
         findings.add(item.start(), message);
         return None;

@@ -35,24 +35,38 @@ impl std::error::Error for Problems {}
 
 /// Problems as a reader finds them, still by byte.
 #[derive(Default)]
-pub(crate) struct Findings(Vec<(usize, String)>);
+pub(crate) struct Findings {
+    found: Vec<(usize, String)>,
+    /// The task that is being read, if it has an id.
+    about: Option<String>,
+}
 
 impl Findings {
     pub(crate) fn add(&mut self, offset: usize, message: impl Into<String>) {
-        self.0.push((offset, message.into()));
+        let message = message.into();
+        let message = match &self.about {
+            Some(id) => format!("`{id}`: {message}"),
+            None => message,
+        };
+        self.found.push((offset, message));
+    }
+
+    /// What is found from here on is about this task, or about none.
+    pub(crate) fn set_about(&mut self, id: Option<String>) {
+        self.about = id;
     }
 
     pub(crate) fn append(&mut self, mut other: Self) {
-        self.0.append(&mut other.0);
+        self.found.append(&mut other.found);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.found.is_empty()
     }
 
     /// Lines are counted in one pass, so that a file full of problems is not read once for each.
     pub(crate) fn into_problems(mut self, file: &str, text: &str) -> Problems {
-        self.0.sort_by_key(|(offset, _)| *offset);
+        self.found.sort_by_key(|(offset, _)| *offset);
         let (mut line, mut counted) = (1, 0);
         let to_problem = |(offset, message): (usize, String)| {
             let until = offset.min(text.len());
@@ -60,6 +74,6 @@ impl Findings {
             counted = until;
             Problem { file: file.to_owned(), line, message }
         };
-        Problems(self.0.into_iter().map(to_problem).collect())
+        Problems(self.found.into_iter().map(to_problem).collect())
     }
 }

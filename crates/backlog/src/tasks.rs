@@ -5,6 +5,7 @@ use wiggum_core::task::{FileStatus, Kind as TaskKind, Task, Work};
 
 use crate::fields::{Field, Fields, title_or};
 use crate::json::{Kind, Value};
+use crate::not_yet::{self, INPUTS, NotYet, OUTPUTS, PRECONDITION};
 use crate::prd::object;
 use crate::problem::Findings;
 use crate::{Dialect, Parsed, Place};
@@ -19,12 +20,18 @@ const STATUSES: [(&str, FileStatus); 6] = [
     ("failed", FileStatus::Failed),
 ];
 
+/// How files spell that somebody works on a task; the first is the format's own.
+pub(crate) const IN_PROGRESS: [&str; 3] = ["inprogress", "in_progress", "in-progress"];
+
 const KINDS: [(&str, TaskKind); 2] = [("milestone", TaskKind::Milestone), ("recurring", TaskKind::Recurring)];
 
 /// Roles whose work is a gate of the engine, not a prompt for an agent.
 const GATES: [&str; 2] = ["security_gate", "coverage_enforcer"];
 
-const OUTPUT_KINDS: [&str; 4] = ["file", "json", "summary", "sub_task_manifest"];
+/// Ways to judge a task beside a command.
+pub(crate) const OTHER_EVALUATIONS: [&str; 2] = ["agent_file", "semantic"];
+
+pub(crate) const OUTPUT_KINDS: [&str; 4] = ["file", "json", "summary", "sub_task_manifest"];
 
 /// How the dialect spells a status; skipped has no word of its own (see [`status_of`]).
 pub(crate) fn word_of(status: FileStatus) -> &'static str {
@@ -56,28 +63,36 @@ pub(crate) fn parse(list: Value<'_>, findings: &mut Findings) -> Parsed {
         let id = fields.id();
         report_missing(&mut fields);
         let Some((id, id_at)) = id else { continue };
-        let mut unsupported = Vec::new();
-        let task = read_task(&mut fields, id, &mut unsupported);
-        parsed.unsupported.extend(unsupported.into_iter().map(|message| (task.id.clone(), message)));
-        parsed.add(task, Place::json(item.span(), id_at));
+        let mut not_yet = Vec::new();
+        let task = read_task(&mut fields, id, &mut not_yet);
+        let in_progress = &mut parsed.spellings.in_progress;
+        *in_progress = in_progress.or_else(|| progress_word(&fields));
+        parsed.add_json(task, Place::json(item.span(), id_at), fields, not_yet);
     }
+    findings.set_about(None);
     parsed
 }
 
+fn progress_word(fields: &Fields<'_, '_>) -> Option<&'static str> {
+    let word = fields.value(Field::Status).and_then(Value::as_str)?;
+    IN_PROGRESS.into_iter().find(|spelling| *spelling == word)
+}
+
+/// A title says what is to be done as well as a description does.
 fn report_missing(fields: &mut Fields<'_, '_>) {
     let required = [
-        (Field::Id, "`id`"),
-        (Field::Description, "`description`"),
-        (Field::Status, "`status` (pending, inprogress, completed or failed)"),
+        (&[Field::Id][..], "`id`"),
+        (&[Field::Description, Field::Title], "`description` or `title`"),
+        (&[Field::Status], "`status` (pending, inprogress, completed or failed)"),
     ];
-    for (field, name) in required {
-        if fields.value(field).is_none() {
+    for (any_of, name) in required {
+        if any_of.iter().all(|field| fields.value(*field).is_none()) {
             fields.missing(name);
         }
     }
 }
 
-fn read_task(fields: &mut Fields<'_, '_>, id: TaskId, unsupported: &mut Vec<String>) -> Task {
+fn read_task(fields: &mut Fields<'_, '_>, id: TaskId, not_yet: &mut Vec<NotYet>) -> Task {
     let description = fields.string(Field::Description, "description").unwrap_or_default();
     let title = fields.string(Field::Title, "title");
     let mut task = Task::new(id.clone(), title_or(title, &description, &id));
@@ -99,10 +114,10 @@ fn read_task(fields: &mut Fields<'_, '_>, id: TaskId, unsupported: &mut Vec<Stri
     task.labels = fields.strings(Field::Labels, "labels");
     task.notes = notes(fields);
     task.work = work(fields, &task.role);
-    task.verify = evaluation(fields, unsupported);
+    task.verify = evaluation(fields, &task.id, not_yet);
     let status = fields.word(Field::Status, "status", &STATUSES).unwrap_or_default();
     task.status = status_of(status, fields.flag(Field::Skipped, "skipped"));
-    check_other_fields(fields, unsupported);
+    check_other_fields(fields, &task, not_yet);
     task
 }
 
@@ -126,7 +141,7 @@ fn work(fields: &mut Fields<'_, '_>, role: &str) -> Work {
 }
 
 /// The task's own verify command.
-fn evaluation(fields: &mut Fields<'_, '_>, unsupported: &mut Vec<String>) -> Option<String> {
+fn evaluation(fields: &mut Fields<'_, '_>, id: &TaskId, not_yet: &mut Vec<NotYet>) -> Option<String> {
     let value = fields.value(Field::Evaluation)?;
     if value.kind() != Kind::Object {
         fields.wrong(value, "evaluation", "an object {mode, …}");
@@ -142,8 +157,8 @@ fn evaluation(fields: &mut Fields<'_, '_>, unsupported: &mut Vec<String>) -> Opt
             }
             command
         }
-        Some(mode @ ("agent_file" | "semantic")) => {
-            unsupported.push(format!("evaluation mode `{mode}` is not available yet; expected `command`"));
+        Some(mode) if OTHER_EVALUATIONS.contains(&mode) => {
+            not_yet.push(NotYet::evaluation(id, mode));
             None
         }
         Some(mode) => {
@@ -160,38 +175,34 @@ fn evaluation(fields: &mut Fields<'_, '_>, unsupported: &mut Vec<String>) -> Opt
     }
 }
 
-/// Fields that have a type but, so far, no effect.
-fn check_other_fields(fields: &mut Fields<'_, '_>, unsupported: &mut Vec<String>) {
+/// Fields that have a type but, so far, no effect: `cooldown_seconds` matters to recurring tasks alone.
+fn check_other_fields(fields: &mut Fields<'_, '_>, task: &Task, not_yet: &mut Vec<NotYet>) {
     fields.count::<u64>(Field::CooldownSeconds, "cooldown_seconds", 0);
-    fields.strings(Field::Inputs, "inputs");
-    outputs(fields);
+    let has_inputs = !fields.strings(Field::Inputs, "inputs").is_empty();
+    let has_outputs = outputs(fields);
     let runtimes = [("local", true), ("gastown", false)];
-    if fields.word(Field::Runtime, "runtime", &runtimes) == Some(false) {
-        unsupported.push("runtime `gastown` is not available yet; expected `local`".to_owned());
-    }
+    let elsewhere = fields.word(Field::Runtime, "runtime", &runtimes) == Some(false);
     let precondition = fields.string(Field::PreconditionPrompt, "precondition_prompt");
-    if precondition.is_some_and(|prompt| !prompt.trim().is_empty()) {
-        unsupported.push("`precondition_prompt` is not available yet; expected none".to_owned());
-    }
+    let has_precondition = precondition.is_some_and(|prompt| !prompt.trim().is_empty());
+    let id = &task.id;
+    let found = [
+        elsewhere.then(|| NotYet::gastown(id)),
+        has_precondition.then(|| NotYet::field(id, PRECONDITION)),
+        (task.kind == TaskKind::Recurring).then(|| NotYet::recurring(id)),
+        has_inputs.then(|| NotYet::field(id, INPUTS)),
+        has_outputs.then(|| NotYet::field(id, OUTPUTS)),
+        not_yet::done_elsewhere(fields, id, Field::Status).filter(|_| task.status != FileStatus::Done),
+    ];
+    not_yet.extend(found.into_iter().flatten());
 }
 
-fn outputs(fields: &mut Fields<'_, '_>) {
-    let Some(value) = fields.value(Field::Outputs) else { return };
-    if value.kind() != Kind::Array {
-        fields.wrong(value, "outputs", "an array of {kind, name, path}");
-    }
-    for output in value.items() {
-        if output.kind() != Kind::Object {
-            fields.wrong(output, "outputs[]", "an object {kind, name, path}");
-            continue;
-        }
-        fields.member_string(output, "name");
-        fields.member_string(output, "path");
-        if let Some(kind) = fields.member_string(output, "kind")
-            && !OUTPUT_KINDS.contains(&kind.as_str())
-        {
-            let message = format!("unknown output kind `{kind}`; expected {}", OUTPUT_KINDS.join(", "));
-            fields.findings.add(output.start(), message);
-        }
-    }
+/// Does it declare any? They are refused anyway, in whatever shape.
+fn outputs(fields: &Fields<'_, '_>) -> bool {
+    fields.value(Field::Outputs).is_some_and(|value| match value.kind() {
+        Kind::Array => value.items().next().is_some(),
+        Kind::Object => value.members().next().is_some(),
+        Kind::String | Kind::EscapedString => value.as_str().is_some_and(|text| !text.trim().is_empty()),
+        Kind::Number | Kind::True => true,
+        Kind::False | Kind::Null => false,
+    })
 }

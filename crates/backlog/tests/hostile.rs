@@ -7,13 +7,14 @@ use wiggum_core::task::FileStatus;
 
 const PRD: &str = "\u{feff}{\"project\": \"p\\u00e9\", \"branchName\": \"b\",\r\n \"userStories\": [{\"id\": \"a\", \"acceptanceCriteria\": [\"x\", {\"text\": \"é\", \"check\": \"c\"}], \"priority\": 1.0, \"passes\": false},\r\n {\"id\": \"b\", \"depends_on\": [\"a\"], \"skipped\": true}]}\r\n";
 const TASKS: &str = "[{\"id\": \"a\", \"description\": \"d\\n\\ud83d\\ude00\", \"status\": \"pending\", \"evaluation\": {\"mode\": \"command\", \"command\": \"c\"}, \"work\": {\"kind\": \"agent\"}, \"outputs\": [{\"kind\": \"file\"}]}, {\"id\": \"b\", \"description\": \"d\", \"status\": \"failed\", \"depends_on\": [\"a\"]}]\n";
-const MARKDOWN: &str = "# T\n- [ ] **US-001**: a (depends: b) <!-- c -->\n\t- [x] é (id: b)\n\t  - Criteria: `x` check: `y`\n```\ncode\n```\n## Optional\n1. [-] z\n> q\n";
+const MARKDOWN: &str = "# T\n- [ ] **US-001**: a (optional) (depends: b) <!-- c -->\n\t- [x] é (id: b)\n\t  - Criteria: `x` check: `y`\n```\ncode\n```\n## Optional\n1. [-] z\n> q\n";
 const PLAN: &str = "<!-- c -->\n---\nplan_id: p\nobjective: \"o\"\ntotal_steps: 2\ncompleted_steps: 1\nstatus: x # y\n---\n- [x] **Step 1:** é (action_type: mcp_a)\r\n  - MCP Server: s\n  - Tool: t\n  - Params: {a: \"b\", c: [1]}\n- [!] **Step 2:** (FAILED) w (action_type: create_file)\n  - Dependencies: step_1\n  - File: vault/a.md\n  - Content: |\n      x\n";
 
 /// Reads a text and tries every kind of edit on what was read.
 fn exercise(file: &str, text: &str) {
+    wiggum_backlog::checkboxes("TODO.md", text);
     let Ok(backlog) = Backlog::parse(file, text) else { return };
-    backlog.unsupported();
+    backlog.unsupported(&|_| false);
     let ids: Vec<String> = backlog.tasks().iter().take(4).map(|task| task.id.to_string()).collect();
     for id in &ids {
         backlog.line_of(id);
@@ -49,7 +50,7 @@ fn exercise(file: &str, text: &str) {
         assert_eq!(Backlog::parse(file, text).unwrap().tasks(), edited.tasks());
     }
     let new = NewTask { id: "new-1".into(), title: "New".into(), depends_on: ids, ..NewTask::default() };
-    drop(backlog.clone().add(&new, None));
+    drop(backlog.clone().add(&new));
 }
 
 #[test]

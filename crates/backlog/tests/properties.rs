@@ -161,11 +161,21 @@ fn write_markdown(style: &Style, items: &[Item]) -> String {
             FileStatus::Open => "~",
             FileStatus::Done => "X",
             FileStatus::Failed => "!",
-            FileStatus::Skipped => "-",
+            FileStatus::Skipped => "/",
         };
-        let marker = if item.status_first { "-" } else { "1." };
+        let note = if item.status == FileStatus::Skipped { " (skipped)" } else { "" };
+        let marker = match (item.status_first, item.number) {
+            (true, "1.10") => "- ",
+            (true, "-0") => "• ",
+            (true, "1e3") => "-",
+            (true, _) => "",
+            (false, _) => "1. ",
+        };
+        // A box may be written without the blank behind it.
+        let blank = if item.number == "0.5E-2" { "" } else { " " };
         let depends = if item.depends && n > 0 { format!(" (depends: T{})", n - 1) } else { String::new() };
-        write!(out, "{end}{marker} [{mark}] T{n}: {} [ ] [x]{depends}{end}   more", item.text).unwrap();
+        write!(out, "{end}{marker}[{mark}]{blank}T{n}: {} [ ] [x]{note}{depends}{end}   more", item.text)
+            .unwrap();
     }
     out
 }
@@ -267,7 +277,7 @@ proptest! {
         let mut added = before.clone();
         let depends_on = vec![before.tasks()[0].id.to_string()];
         let task = NewTask { id: "N-1".into(), title: "New one".into(), depends_on: depends_on.clone(), ..NewTask::default() };
-        added.add(&task, None).unwrap();
+        added.add(&task).unwrap();
         let again = read_again(&added);
         prop_assert_eq!(&again.tasks()[..items.len()], before.tasks());
         let new = again.tasks().last().unwrap();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use wiggum_agents::Login;
-use wiggum_api_agent::{Begins, Key, Prices, Provider, Session, Settings, Timeouts, USUAL_TURNS};
+use wiggum_api_agent::{Begins, Ceiling, Key, Prices, Provider, Session, Settings, Timeouts, USUAL_TURNS};
 
 use crate::args::ApiAgentArgs;
 use crate::config::{ApiConfig, NamedAgent};
@@ -90,6 +90,7 @@ fn settings(args: ApiAgentArgs) -> Result<Settings, Failure> {
         context_window: args.context_window.map(u64::from),
         max_turns: args.max_turns.unwrap_or(USUAL_TURNS),
         prices: prices(args.price.iter().map(|price| price.split_once('=').unwrap_or((price, ""))))?,
+        ceiling: Ceiling { cost_usd: args.max_cost, tokens: args.max_tokens },
         session: session(args.session, args.resume),
         timeouts: Timeouts::default(),
     })

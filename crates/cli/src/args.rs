@@ -13,7 +13,7 @@ mod vault;
 use std::path::PathBuf;
 
 pub(crate) use checkpoint::{CheckpointCommand, RestoreArgs, WhichCheckpoint};
-pub(crate) use dispatch::{DispatchCommand, DispatchSend, DispatchStart};
+pub(crate) use dispatch::{DispatchAdopt, DispatchCommand, DispatchSend, DispatchStart};
 pub(crate) use mcp::{McpCall, McpCommand, McpTools};
 pub(crate) use notify::{NotifyCommand, NotifyStatus, NotifyWhich};
 pub(crate) use page::PageArgs;
@@ -59,15 +59,14 @@ pub(crate) enum Command {
     Init(InitArgs),
     /// What the loops of this repository are doing
     Status(OutputArgs),
-    /// How the agents of this repository's loops are: signs of life, nudges, circuit breakers
-    #[command(
-        after_help = "What counts as a sign of life, and what follows without one, is in docs/guards.md."
-    )]
+    /// How the agents of this repository's loops are: signs of progress, nudges, circuit breakers
+    #[command(after_help = "What counts as progress, and what follows without any, is in docs/guards.md.")]
     Health(OutputArgs),
     /// Watch all loops of this machine: their health, what they wait for, engines that died
     ///
     /// Shows the loops that this machine knows, those of this repository and those of the stores
-    /// given. Agents without a sign of life are nudged, people are called, and with --restart a run
+    /// given, and beside them loops in agents' own sessions and in tmux panes. Agents that make no
+    /// progress are nudged, people are called, and with --restart a run
     /// whose engine died goes on, with growing pauses and not for ever.
     #[command(after_help = MONITOR_EXAMPLES)]
     Monitor(MonitorArgs),
@@ -130,6 +129,9 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Task(TaskCommand),
     /// Connect an agent's own sessions: `/ralph-loop` and the hooks behind it
+    ///
+    /// Claude Code gets a plugin, Codex hooks and skills; nothing is written into the repository
+    /// unless --project is given.
     Install(InstallArgs),
     /// Take out of an agent what `wiggum install` put in
     Uninstall(InstallArgs),
@@ -163,7 +165,7 @@ pub(crate) enum Command {
     ///
     /// `wiggum install` connects these. A session is let go whenever anything is wrong on our side.
     Hook {
-        /// stop, user-prompt-submit, session-end or nudge
+        /// stop, stop-failure, user-prompt-submit, session-end or nudge
         event: std::ffi::OsString,
     },
     /// Print a completion script for your shell
@@ -248,6 +250,9 @@ pub(crate) struct RunArgs {
     /// End when the loop has spent this many dollars, in all its runs
     #[arg(long, value_name = "DOLLARS")]
     pub(crate) max_cost: Option<String>,
+    /// Go on although that cannot hold an agent, because nobody knows what it costs
+    #[arg(long)]
+    pub(crate) allow_unpriced: bool,
     /// How what is left of a budget is used: greedy, critical-path or conservative
     /// [default: critical-path]
     #[arg(long, value_name = "NAME")]
@@ -279,6 +284,9 @@ pub(crate) struct RunArgs {
     /// Complete a task whose checks pass even if the agent never claims it
     #[arg(long)]
     pub(crate) complete_without_claim: bool,
+    /// What to do when the checks fail before any agent has worked [ask, go-on, stop, repair, off]
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) baseline: Option<String>,
     /// Play this scenario instead of calling an agent
     #[arg(long, value_name = "FILE")]
     pub(crate) scenario: Option<PathBuf>,
@@ -330,6 +338,12 @@ pub(crate) struct ApiAgentArgs {
     /// As in input=3
     #[arg(long)]
     pub(crate) price: Vec<String>,
+    /// Dollars that this start may spend
+    #[arg(long)]
+    pub(crate) max_cost: Option<f64>,
+    /// Tokens of every kind that it may use
+    #[arg(long)]
+    pub(crate) max_tokens: Option<u64>,
     /// A new session with this id
     #[arg(long)]
     pub(crate) session: Option<String>,
@@ -490,7 +504,10 @@ pub(crate) struct AnswerArgs {
     /// The question's id, such as q1
     pub(crate) question: String,
     /// An option's number, your own words, or skip, retry, done, abort
-    pub(crate) answer: String,
+    ///
+    /// Until a run has taken it up, you can correct your answer by giving another one.
+    #[arg(required = true)]
+    pub(crate) answer: Vec<String>,
     #[command(flatten)]
     pub(crate) of: LoopArgs,
 }
@@ -636,10 +653,10 @@ pub(crate) enum StatusWord {
 pub(crate) struct InstallArgs {
     #[arg(value_enum, value_name = "AGENT")]
     pub(crate) host: HostWord,
-    /// For all your projects
+    /// For you, in all your projects (the default)
     #[arg(long, conflicts_with = "project")]
     pub(crate) user: bool,
-    /// For this repository (the default)
+    /// For everybody who works in this repository: files to commit, without a path of your machine
     #[arg(long)]
     pub(crate) project: bool,
     #[command(flatten)]
@@ -669,6 +686,18 @@ pub(crate) enum SessionCommand {
     Cancel(SessionWhich),
     /// The loops in sessions of this repository
     Status(OutputArgs),
+    /// All about one session: health, signals, tokens, cost and its checkpoint
+    Show(SessionWhich),
+    /// Note where a session stands, for its next prompt, as `/checkpoint` does
+    Checkpoint(SessionCheckpoint),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionCheckpoint {
+    /// Something of your own to keep in mind
+    pub(crate) note: Option<String>,
+    #[command(flatten)]
+    pub(crate) which: SessionWhich,
 }
 
 /// Which session is meant.
@@ -695,10 +724,11 @@ pub(crate) struct SessionStart {
 /// When a task that an agent is given again and again is done, and when it is given up.
 #[derive(Debug, Args)]
 pub(crate) struct TaskGuards {
-    /// Let the agent stop after this many iterations; 0 means no limit
-    #[arg(long, value_name = "N", default_value_t = crate::session::MAX_ITERATIONS)]
-    pub(crate) max_iterations: u32,
-    /// What the agent must say between <promise> and </promise> [default: DONE]
+    /// Let the agent stop after this many iterations; 0 means no limit [default: `limits.iterations`
+    /// where it is set, else 10]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_iterations: Option<u32>,
+    /// What the agent must say between <promise> and </promise> [default: one of `claims.promises`]
     #[arg(long, value_name = "TEXT")]
     pub(crate) completion_promise: Option<String>,
     /// A command that must succeed before the task counts as done; may be given several times
@@ -709,11 +739,13 @@ pub(crate) struct TaskGuards {
     #[arg(long, value_name = "FILE")]
     pub(crate) plan: Option<String>,
     /// Stop after this many iterations in which nothing in the repository changed; 0 means never
-    #[arg(long, value_name = "N", default_value_t = crate::session::NO_PROGRESS)]
-    pub(crate) no_progress: u32,
-    /// Stop when the same error came this often in a row; 0 means never
-    #[arg(long, value_name = "N", default_value_t = crate::session::SAME_ERROR)]
-    pub(crate) same_error: u32,
+    /// [default: that of the configuration, else 3]
+    #[arg(long, value_name = "N")]
+    pub(crate) no_progress: Option<u32>,
+    /// Stop when the same error came this often in a row; 0 means never [default: that of the
+    /// configuration, else 5]
+    #[arg(long, value_name = "N")]
+    pub(crate) same_error: Option<u32>,
     /// Take an agent at its word that says twice in a row it is ready, if the checks pass
     #[arg(long)]
     pub(crate) complete_without_claim: bool,

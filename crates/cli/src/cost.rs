@@ -15,10 +15,12 @@ pub(crate) fn lower_bound(amount: f64, unpriced_tokens: u64) -> String {
 
 /// What of a budget is gone.
 pub(crate) fn budget(budget: &BudgetStatus, unpriced_tokens: u64) -> String {
-    let BudgetStatus { scope: _, unit, spent, limit } = budget;
+    let BudgetStatus { scope: _, unit, spent, limit, period, resets_at } = budget;
     let spent = match unit {
         Unit::Usd if unpriced_tokens > 0 => lower_bound(*spent, unpriced_tokens),
         Unit::Usd | Unit::Tokens => unit.show(*spent),
     };
-    format!("{spent} of {}", unit.show(*limit))
+    let period = period.as_ref().map_or_else(String::new, |period| format!(" a {period}"));
+    let reset = resets_at.map_or_else(String::new, |at| format!(", resets {at:.0}"));
+    format!("{spent} of {}{period}{reset}", unit.show(*limit))
 }

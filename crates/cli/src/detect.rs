@@ -26,13 +26,32 @@ pub(crate) struct Found<T> {
 
 /// Looks at a directory. The names of backlogs are tried in the order given.
 pub(crate) fn detect(directory: &Path, backlog_names: &[&str]) -> Detected {
-    let project = Project { directory };
+    let project = Project { directory, root: directory };
     let backlog = backlog_names.iter().find(|name| project.has(name));
     Detected {
         backlog: backlog.map(|name| Found { value: PathBuf::from(name), because: format!("found {name}") }),
         language: language(&project),
-        verify: verify(&project),
+        verify: checks(directory).next(),
     }
+}
+
+/// The commands that may verify a project, the best one first.
+pub(crate) fn checks(directory: &Path) -> impl Iterator<Item = Found<String>> {
+    VERIFY_RULES.iter().filter_map(move |rule| rule(&Project { directory, root: directory }))
+}
+
+/// The command that verifies a part of a repository, as it is called at the repository's root: that of the nearest
+/// directory from `inside` on up that has one, the root itself left out.
+pub(crate) fn verify_inside(root: &Path, inside: &Path) -> Option<Found<String>> {
+    let between = inside.ancestors().take_while(|directory| *directory != root);
+    between.filter(|directory| directory.starts_with(root)).find_map(|directory| {
+        let found = verify(&Project { directory, root })?;
+        let part = directory.strip_prefix(root).ok()?.display().to_string();
+        Some(Found {
+            value: format!("cd {} && {}", crate::started::shell_word(&part), found.value),
+            because: format!("{} in {part}", found.because),
+        })
+    })
 }
 
 /// The command that verifies a project.
@@ -44,22 +63,40 @@ type Rule = fn(&Project<'_>) -> Option<Found<String>>;
 
 /// The first that fits wins. A recipe of the project's own says best what its people mean by
 /// "test"; after that comes what is usual for the language. A project may well have a package.json
-/// for its tooling only, while Cargo.toml or go.mod say what it is.
+/// for its tooling only, while Cargo.toml or go.mod say what it is. Each rule knows one command: what an earlier run
+/// found is still found here after a better one has come.
 const VERIFY_RULES: &[Rule] = &[
-    just_recipe,
-    make_target,
+    |project| just_recipe(project, "test"),
+    |project| just_recipe(project, "check"),
+    |project| make_target(project, "test"),
+    |project| make_target(project, "check"),
     |project| project.because("Cargo.toml", "cargo test"),
     |project| project.because("go.mod", "go test ./..."),
-    node,
+    node_by_name,
+    |project| node_by_lock(project, "pnpm-lock.yaml", "pnpm"),
+    |project| node_by_lock(project, "yarn.lock", "yarn"),
+    |project| node_by_lock(project, "bun.lock", "bun"),
+    |project| node_by_lock(project, "bun.lockb", "bun"),
+    |project| node(project, "npm", ""),
+    deno_task,
     deno,
+    python_by_lock,
+    python_unittest,
     python,
+    python_by_folder,
     |project| project.because("mix.exs", "mix test"),
-    |project| project.because("pom.xml", if project.has("mvnw") { "./mvnw -q test" } else { "mvn -q test" }),
-    gradle,
-    ruby,
+    |project| project.with("mvnw", "pom.xml", "./mvnw -q test"),
+    |project| project.because("pom.xml", "mvn -q test"),
+    |project| project.with("gradlew", "build.gradle.kts", "./gradlew test"),
+    |project| project.with("gradlew", "build.gradle", "./gradlew test"),
+    |project| project.because("build.gradle.kts", "gradle test"),
+    |project| project.because("build.gradle", "gradle test"),
+    rspec,
+    rake,
     |project| project.because("Package.swift", "swift test"),
     dotnet,
-    php,
+    composer,
+    phpunit,
     |project| project.because("build.zig", "zig build test"),
     dart,
 ];
@@ -101,23 +138,22 @@ fn language(project: &Project<'_>) -> Option<Found<&'static str>> {
     })
 }
 
-/// The recipes that verify a project, the better one first.
-const RECIPES: &[&str] = &["test", "check"];
-
-fn just_recipe(project: &Project<'_>) -> Option<Found<String>> {
+fn just_recipe(project: &Project<'_>, name: &str) -> Option<Found<String>> {
     let file = ["justfile", "Justfile", ".justfile"].into_iter().find(|file| project.has(file))?;
-    recipe(file, &just_recipes(&project.read(file)?), "just")
+    recipe(file, &just_recipes(&project.read(file)?), "just", name)
 }
 
-fn make_target(project: &Project<'_>) -> Option<Found<String>> {
+fn make_target(project: &Project<'_>, name: &str) -> Option<Found<String>> {
     // The order in which GNU make looks for them.
     let file = ["GNUmakefile", "makefile", "Makefile"].into_iter().find(|file| project.has(file))?;
-    recipe(file, &make_targets(&project.read(file)?), "make")
+    recipe(file, &make_targets(&project.read(file)?), "make", name)
 }
 
-fn recipe(file: &str, recipes: &[String], program: &str) -> Option<Found<String>> {
-    let name = RECIPES.iter().find(|name| recipes.iter().any(|recipe| recipe == *name))?;
-    Some(Found { value: format!("{program} {name}"), because: format!("found `{name}` in {file}") })
+fn recipe(file: &str, recipes: &[String], program: &str, name: &str) -> Option<Found<String>> {
+    recipes
+        .iter()
+        .any(|recipe| recipe == name)
+        .then(|| Found { value: format!("{program} {name}"), because: format!("found `{name}` in {file}") })
 }
 
 /// The names of recipes that need no argument: `test:`, `@test: build`, `test filter="":`.
@@ -148,89 +184,121 @@ fn make_targets(text: &str) -> Vec<String> {
 }
 
 /// `package.json` with a test script somebody wrote: the one `npm init` leaves behind always fails.
-fn node(project: &Project<'_>) -> Option<Found<String>> {
-    let package: serde_json::Value = serde_json::from_str(&project.read("package.json")?).ok()?;
+fn node(project: &Project<'_>, manager: &str, why: &str) -> Option<Found<String>> {
+    let package = project.json("package.json")?;
     let script = package["scripts"]["test"].as_str()?;
     if script.trim().is_empty() || script.contains("no test specified") {
         return None;
     }
-    let (manager, why) = node_manager(project, package["packageManager"].as_str());
     // `bun test` would be bun's own test runner, not the script.
     let command = if manager == "bun" { "bun run test".to_owned() } else { format!("{manager} test") };
     Some(Found { value: command, because: format!("found a test script in package.json{why}") })
 }
 
-fn node_manager(project: &Project<'_>, named: Option<&str>) -> (&'static str, String) {
-    let managers = ["pnpm", "yarn", "bun", "npm"];
-    let by_name =
-        named.and_then(|named| managers.into_iter().find(|name| named.split('@').next() == Some(name)));
-    if let Some(manager) = by_name {
-        return (manager, " and its packageManager".to_owned());
-    }
-    let locks =
-        [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun")];
-    match locks.into_iter().find(|(lock, _)| project.has(lock)) {
-        Some((lock, manager)) => (manager, format!(" and {lock}")),
-        None => ("npm", String::new()),
-    }
+fn node_by_name(project: &Project<'_>) -> Option<Found<String>> {
+    let package = project.json("package.json")?;
+    let of_root = Project { directory: project.root, root: project.root }.json("package.json");
+    let of_root = of_root.as_ref().and_then(|root| root["packageManager"].as_str());
+    let named = package["packageManager"].as_str().or(of_root)?.split('@').next()?;
+    let manager = ["pnpm", "yarn", "bun", "npm"].into_iter().find(|name| *name == named)?;
+    node(project, manager, " and its packageManager")
+}
+
+fn node_by_lock(project: &Project<'_>, lock: &str, manager: &str) -> Option<Found<String>> {
+    project.is_locked_by(lock).then(|| node(project, manager, &format!(" and {lock}")))?
+}
+
+fn deno_file(project: &Project<'_>) -> Option<&'static str> {
+    ["deno.json", "deno.jsonc"].into_iter().find(|file| project.has(file))
+}
+
+fn deno_task(project: &Project<'_>) -> Option<Found<String>> {
+    let file = deno_file(project)?;
+    // Comments in deno.jsonc make it unreadable here; plain `deno test` is right then, too.
+    let settings = project.json(file)?;
+    let because = || format!("found a test task in {file}");
+    (!settings["tasks"]["test"].is_null())
+        .then(|| Found { value: "deno task test".to_owned(), because: because() })
 }
 
 fn deno(project: &Project<'_>) -> Option<Found<String>> {
-    let file = ["deno.json", "deno.jsonc"].into_iter().find(|file| project.has(file))?;
-    // Comments in deno.jsonc make it unreadable here; plain `deno test` is right then, too.
-    let settings: Option<serde_json::Value> =
-        project.read(file).and_then(|text| serde_json::from_str(&text).ok());
-    if settings.is_some_and(|settings| !settings["tasks"]["test"].is_null()) {
-        return Some(Found {
-            value: "deno task test".to_owned(),
-            because: format!("found a test task in {file}"),
-        });
-    }
-    project.because(file, "deno test")
+    project.because(deno_file(project)?, "deno test")
 }
 
-fn python(project: &Project<'_>) -> Option<Found<String>> {
+fn python_by_lock(project: &Project<'_>) -> Option<Found<String>> {
     let locks =
         [("uv.lock", "uv"), ("poetry.lock", "poetry"), ("pdm.lock", "pdm"), ("Pipfile.lock", "pipenv")];
-    let lock = locks.into_iter().find(|(lock, _)| project.has(lock));
-    let configured = ["pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg", "setup.py"];
-    let because = match configured.into_iter().find(|file| project.has(file)) {
-        Some(file) => format!("found {file}"),
-        None => format!(
-            "found Python files in {}/",
-            ["tests", "test"].into_iter().find(|d| project.has_python(d))?
-        ),
+    let (lock, manager) = locks.into_iter().find(|(lock, _)| project.is_locked_by(lock))?;
+    let own = python_unittest(project);
+    let command = match &own {
+        Some(found) => found.value.replacen("python3", "python", 1),
+        None => "pytest".to_owned(),
     };
-    if let Some((lock, manager)) = lock {
-        return Some(Found {
-            value: format!("{manager} run pytest"),
-            because: format!("{because} and {lock}"),
-        });
+    let Found { because, .. } = own.or_else(|| python(project)).or_else(|| python_by_folder(project))?;
+    Some(Found { value: format!("{manager} run {command}"), because: format!("{because} and {lock}") })
+}
+
+/// Tests of Python's own kind, in a project in which nothing speaks of pytest.
+fn python_unittest(project: &Project<'_>) -> Option<Found<String>> {
+    let names_pytest = |file: &str| project.read(file).is_some_and(|text| text.contains("pytest"));
+    let is_configured =
+        ["pytest.ini", "conftest.py", "tests/conftest.py"].iter().any(|file| project.has(file));
+    let is_installed = [".venv/bin/pytest", "venv/bin/pytest"].iter().any(|file| project.has(file));
+    if is_configured || is_installed || PYTHON_MANIFESTS.iter().any(|file| names_pytest(file)) {
+        return None;
     }
-    // Without any configuration nothing but `-m` puts the project itself on the import path.
-    let command = if because.ends_with('/') { "python -m pytest" } else { "pytest" };
-    Some(Found { value: command.to_owned(), because })
+    let folder = ["tests", "test", ""].into_iter().find(|folder| project.tests_with_unittest(folder))?;
+    // Only packages are looked into without being named.
+    let is_package = folder.is_empty() || project.has(&format!("{folder}/__init__.py"));
+    let discover = if is_package { String::new() } else { format!(" discover -s {folder}") };
+    let place = if folder.is_empty() { "here".to_owned() } else { format!("in {folder}/") };
+    let because = format!("found unittest tests {place} and no pytest");
+    Some(Found { value: format!("python3 -m unittest{discover}"), because })
 }
 
-fn gradle(project: &Project<'_>) -> Option<Found<String>> {
-    let command = if project.has("gradlew") { "./gradlew test" } else { "gradle test" };
-    project.because("build.gradle.kts", command).or_else(|| project.because("build.gradle", command))
+/// Files in which a Python project says what it needs.
+const PYTHON_MANIFESTS: [&str; 14] = [
+    "pyproject.toml",
+    "setup.cfg",
+    "setup.py",
+    "tox.ini",
+    "noxfile.py",
+    "requirements.txt",
+    "requirements-dev.txt",
+    "requirements-test.txt",
+    "dev-requirements.txt",
+    "requirements/dev.txt",
+    "requirements/test.txt",
+    "Pipfile",
+    "uv.lock",
+    "poetry.lock",
+];
+
+fn python(project: &Project<'_>) -> Option<Found<String>> {
+    let configured = ["pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg", "setup.py"];
+    project.because(configured.into_iter().find(|file| project.has(file))?, "pytest")
 }
 
-fn ruby(project: &Project<'_>) -> Option<Found<String>> {
+/// Without any configuration nothing but `-m` puts the project itself on the import path.
+fn python_by_folder(project: &Project<'_>) -> Option<Found<String>> {
+    let folder = ["tests", "test"].into_iter().find(|folder| project.has_python(folder))?;
+    let because = format!("found Python files in {folder}/");
+    Some(Found { value: "python -m pytest".to_owned(), because })
+}
+
+fn rspec(project: &Project<'_>) -> Option<Found<String>> {
     let gems = project.read("Gemfile")?;
-    let rspec = [".rspec", "spec"].into_iter().find(|name| project.directory.join(name).exists());
-    if let Some(name) = rspec {
-        let because = format!("found Gemfile and {name}");
-        return Some(Found { value: "bundle exec rspec".to_owned(), because });
-    }
-    if gems.contains("rspec") {
-        return Some(Found {
-            value: "bundle exec rspec".to_owned(),
-            because: "found rspec in Gemfile".to_owned(),
-        });
-    }
-    project.because("Rakefile", "bundle exec rake test")
+    let named = [".rspec", "spec"].into_iter().find(|name| project.directory.join(name).exists());
+    let because = match named {
+        Some(name) => format!("found Gemfile and {name}"),
+        None if gems.contains("rspec") => "found rspec in Gemfile".to_owned(),
+        None => return None,
+    };
+    Some(Found { value: "bundle exec rspec".to_owned(), because })
+}
+
+fn rake(project: &Project<'_>) -> Option<Found<String>> {
+    project.with("Gemfile", "Rakefile", "bundle exec rake test")
 }
 
 fn dotnet(project: &Project<'_>) -> Option<Found<String>> {
@@ -238,12 +306,15 @@ fn dotnet(project: &Project<'_>) -> Option<Found<String>> {
     Some(Found { value: "dotnet test".to_owned(), because: format!("found {file}") })
 }
 
-fn php(project: &Project<'_>) -> Option<Found<String>> {
-    let composer: serde_json::Value = serde_json::from_str(&project.read("composer.json")?).ok()?;
-    if !composer["scripts"]["test"].is_null() {
-        let because = "found a test script in composer.json".to_owned();
-        return Some(Found { value: "composer test".to_owned(), because });
-    }
+fn composer(project: &Project<'_>) -> Option<Found<String>> {
+    let composer = project.json("composer.json")?;
+    let because = || "found a test script in composer.json".to_owned();
+    (!composer["scripts"]["test"].is_null())
+        .then(|| Found { value: "composer test".to_owned(), because: because() })
+}
+
+fn phpunit(project: &Project<'_>) -> Option<Found<String>> {
+    project.json("composer.json")?;
     let file = ["phpunit.xml", "phpunit.xml.dist"].into_iter().find(|file| project.has(file))?;
     project.because(file, "vendor/bin/phpunit")
 }
@@ -256,6 +327,8 @@ fn dart(project: &Project<'_>) -> Option<Found<String>> {
 /// The little that the rules need to see of a directory.
 struct Project<'a> {
     directory: &'a Path,
+    /// Of the repository that it is a part of.
+    root: &'a Path,
 }
 
 impl Project<'_> {
@@ -263,9 +336,22 @@ impl Project<'_> {
         self.directory.join(file).is_file()
     }
 
+    /// A package manager keeps one lock file for all parts of a repository.
+    fn is_locked_by(&self, file: &str) -> bool {
+        self.has(file) || self.root.join(file).is_file()
+    }
+
     /// Nothing if it is missing or no text: then it tells nothing either.
     fn read(&self, file: &str) -> Option<String> {
         fs::read_to_string(self.directory.join(file)).ok()
+    }
+
+    fn json(&self, file: &str) -> Option<serde_json::Value> {
+        serde_json::from_str(&self.read(file)?).ok()
+    }
+
+    fn with(&self, other: &str, file: &str, command: &str) -> Option<Found<String>> {
+        self.has(other).then(|| self.because(file, command))?
     }
 
     fn because(&self, file: &str, command: &str) -> Option<Found<String>> {
@@ -280,6 +366,20 @@ impl Project<'_> {
 
     fn has_python(&self, folder: &str) -> bool {
         self.names(folder).iter().any(|name| Path::new(name).extension().is_some_and(|found| found == "py"))
+    }
+
+    /// Are all tests of this folder classes of unittest, as far as that can be seen?
+    fn tests_with_unittest(&self, folder: &str) -> bool {
+        let is_test = |name: &String| name.starts_with("test") && name.ends_with(".py");
+        let texts: Vec<String> = self
+            .names(folder)
+            .into_iter()
+            .filter(is_test)
+            .filter_map(|name| self.read(&Path::new(folder).join(name).display().to_string()))
+            .collect();
+        let is_pytests =
+            |text: &String| text.contains("pytest") || text.lines().any(|line| line.starts_with("def test"));
+        texts.iter().any(|text| text.contains("unittest")) && !texts.iter().any(is_pytests)
     }
 
     fn names(&self, folder: &str) -> Vec<String> {
@@ -373,6 +473,44 @@ mod tests {
     }
 
     #[test]
+    fn a_part_of_a_repository_is_verified_from_the_root() {
+        let check = |files: &[(&str, &str)], inside: &str, expected: &str| {
+            let root = tempfile::tempdir().unwrap();
+            fs::create_dir_all(root.path().join(inside)).unwrap();
+            for (name, text) in files {
+                let path = root.path().join(name);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            let found = verify_inside(root.path(), &root.path().join(inside));
+            let found = found.map_or(String::new(), |found| format!("{} ({})", found.value, found.because));
+            assert_eq!(found, expected, "{files:?}");
+        };
+        let package = r#"{"scripts": {"test": "vitest run"}}"#;
+        let a = ("packages/a/package.json", package);
+        let why = "found a test script in package.json";
+        check(&[a], "packages/a", &format!("cd packages/a && npm test ({why} in packages/a)"));
+        check(&[a], "packages/a/src/x", &format!("cd packages/a && npm test ({why} in packages/a)"));
+        check(&[a], "packages/b", "");
+        check(&[("package.json", package)], "packages/a", "");
+        check(
+            &[a, ("pnpm-lock.yaml", "")],
+            "packages/a",
+            &format!("cd packages/a && pnpm test ({why} and pnpm-lock.yaml in packages/a)"),
+        );
+        check(
+            &[a, ("package.json", r#"{"packageManager": "yarn@4"}"#)],
+            "packages/a",
+            &format!("cd packages/a && yarn test ({why} and its packageManager in packages/a)"),
+        );
+        check(
+            &[("it's mine/Cargo.toml", "")],
+            "it's mine",
+            r"cd 'it'\''s mine' && cargo test (found Cargo.toml in it's mine)",
+        );
+    }
+
+    #[test]
     fn python_by_configuration_and_lock_file() {
         check(&[("pyproject.toml", "")], "pytest (found pyproject.toml)");
         check(&[("pytest.ini", "")], "pytest (found pytest.ini)");
@@ -383,6 +521,36 @@ mod tests {
         );
         check(&[("tests/test_a.py", "")], "python -m pytest (found Python files in tests/)");
         check(&[("tests/run.sh", "")], "");
+    }
+
+    #[test]
+    fn unittest_where_nothing_speaks_of_pytest() {
+        let test = (
+            "tests/test_a.py",
+            "import unittest\n\nclass A(unittest.TestCase):\n    def test_a(self): ...\n",
+        );
+        let why = "(found unittest tests in tests/ and no pytest)";
+        let manifest = ("pyproject.toml", "[project]\nname = \"x\"\n");
+        check(&[test], &format!("python3 -m unittest discover -s tests {why}"));
+        check(&[test, manifest], &format!("python3 -m unittest discover -s tests {why}"));
+        check(&[test, manifest, ("tests/__init__.py", "")], &format!("python3 -m unittest {why}"));
+        check(
+            &[("test_a.py", test.1), manifest],
+            "python3 -m unittest (found unittest tests here and no pytest)",
+        );
+        check(
+            &[test, ("uv.lock", "")],
+            "uv run python -m unittest discover -s tests (found unittest tests in tests/ and no pytest and uv.lock)",
+        );
+        // Its twins: pytest is named, configured, installed, or what the tests are written for.
+        check(&[test, ("pyproject.toml", "[tool.pytest.ini_options]\n")], "pytest (found pyproject.toml)");
+        check(&[test, manifest, ("requirements.txt", "pytest==8\n")], "pytest (found pyproject.toml)");
+        check(&[test, manifest, (".venv/bin/pytest", "")], "pytest (found pyproject.toml)");
+        check(&[test, ("pytest.ini", "")], "pytest (found pytest.ini)");
+        check(
+            &[test, ("tests/test_b.py", "def test_b():\n    assert True\n")],
+            "python -m pytest (found Python files in tests/)",
+        );
     }
 
     #[test]
@@ -427,6 +595,28 @@ mod tests {
         ] {
             check(&[("Makefile", text)], "");
         }
+    }
+
+    /// A better check does not hide those that were found before it came.
+    #[test]
+    fn all_that_could_be_found() {
+        let all = |files: &[(&str, &str)]| {
+            let directory = tempfile::tempdir().unwrap();
+            for (name, text) in files {
+                fs::write(directory.path().join(name), text).unwrap();
+            }
+            checks(directory.path()).map(|found| found.value).collect::<Vec<_>>()
+        };
+        let script = r#"{"scripts": {"test": "jest"}}"#;
+        assert_eq!(all(&[("Cargo.toml", "")]), ["cargo test"]);
+        assert_eq!(
+            all(&[("Cargo.toml", ""), ("justfile", "test:\n  true\n"), ("package.json", script)]),
+            ["just test", "cargo test", "npm test"]
+        );
+        assert_eq!(all(&[("Makefile", "check:\n\ttest:\ntest:\n\ttrue\n")]), ["make test", "make check"]);
+        assert_eq!(all(&[("package.json", script), ("yarn.lock", "")]), ["yarn test", "npm test"]);
+        assert_eq!(all(&[("build.gradle", ""), ("gradlew", "")]), ["./gradlew test", "gradle test"]);
+        assert_eq!(all(&[("deno.json", r#"{"tasks": {"test": "x"}}"#)]), ["deno task test", "deno test"]);
     }
 
     #[test]

@@ -4,17 +4,22 @@ use std::process::ExitCode;
 
 use wiggum_engine::EngineError;
 use wiggum_engine::backlog_file::BacklogError;
+use wiggum_engine::checkout::CheckoutError;
 use wiggum_engine::desk::DeskError;
 use wiggum_engine::error::chain;
 use wiggum_store::StoreError;
+use wiggum_workspace::git::GitError;
 
-use crate::config::ConfigProblems;
+use crate::config::{ConfigProblems, NoHome};
 use crate::term::{self, Style};
 
 /// Exit code for mistakes of usage and configuration.
 pub(crate) const USAGE: u8 = 2;
 /// Exit code for our own failures and those of the world around us.
 pub(crate) const FAILURE: u8 = 1;
+
+/// What to do where commits cannot be signed.
+pub(crate) const CANNOT_SIGN: &str = "set user.signingkey to a key that you have, mend gpg.program, or turn it off here: `git config commit.gpgsign false`";
 
 /// What is printed before a command gives up.
 #[derive(Debug)]
@@ -63,12 +68,17 @@ pub(crate) fn end_on_panic() {
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
         match error {
+            EngineError::Checkout(error) => error.into(),
             EngineError::Store(error) => error.into(),
             EngineError::Backlog(error) => error.into(),
             EngineError::Unsupported { .. } => Self::usage(chain(&error))
                 .hint("mark these tasks as skipped, or remove the fields named above"),
             EngineError::Dirty { .. } => Self::usage(chain(&error))
                 .hint("commit or stash them, or run with --allow-dirty to have them set aside and put back"),
+            EngineError::RepositoryGone { .. } => Self::usage(chain(&error)).hint(
+                "put its `.git` back, for example from a clone; `--name NAME` begins another loop, without its history",
+            ),
+            EngineError::CannotSign { .. } => Self::usage(chain(&error)).hint(CANNOT_SIGN),
             EngineError::Busy { .. } => Self::usage(chain(&error))
                 .hint("wait for it, or run this loop in a work tree of its own: `git worktree add`"),
             EngineError::Prompt { .. } => {
@@ -93,12 +103,30 @@ impl From<EngineError> for Failure {
                 Self::other(chain(&error))
                     .hint("the disk is full: free some space and run again; nothing is lost")
             }
-            EngineError::Git(_) => {
-                Self::other(chain(&error)).hint("`wiggum doctor` looks at git and the repository")
-            }
+            EngineError::Git(error) => git_failure(&error),
             EngineError::StateDir { .. } | EngineError::Write { .. } => Self::other(chain(&error))
                 .hint("check that the directory is writable and the disk is not full"),
         }
+    }
+}
+
+/// What git itself says is the matter, and what mends that.
+pub(crate) fn git_failure(error: &GitError) -> Failure {
+    let failure = Failure::other(chain(error));
+    match error {
+        GitError::NotOwned { path } => {
+            let owner = "make the directory yours, or tell git to trust it";
+            Failure::usage(chain(error))
+                .hint(format!("{owner}: git config --global --add safe.directory {path}"))
+        }
+        GitError::Start(_) => failure.hint("git is needed inside a git repository; is it installed?"),
+        GitError::Failed { .. }
+        | GitError::File { .. }
+        | GitError::Answer { .. }
+        | GitError::Locked { .. }
+        | GitError::Unmerged { .. }
+        | GitError::NestedRepository { .. }
+        | GitError::NotClean { .. } => failure.hint("`wiggum doctor` looks at git and the repository"),
     }
 }
 
@@ -106,6 +134,7 @@ impl From<DeskError> for Failure {
     fn from(error: DeskError) -> Self {
         let hint = error.hint();
         match error {
+            DeskError::Checkout(error) => error.into(),
             DeskError::Store(error) => error.into(),
             DeskError::Engine(error) => error.into(),
             DeskError::Backlog(error) => error.into(),
@@ -113,6 +142,35 @@ impl From<DeskError> for Failure {
                 let code = if error.is_usage() { USAGE } else { FAILURE };
                 Self { message: chain(&error), hint, code }
             }
+        }
+    }
+}
+
+impl From<NoHome> for Failure {
+    fn from(NoHome { relative }: NoHome) -> Self {
+        let why = match relative {
+            Some(home) => format!("HOME is `{}`, which is no absolute path", home.display()),
+            None => "HOME is not set".to_owned(),
+        };
+        Self::usage(format!("cannot tell where to keep the state of loops: {why}"))
+            .hint("set HOME, XDG_STATE_HOME or WIGGUM_STATE_ROOT to an absolute path")
+    }
+}
+
+impl From<CheckoutError> for Failure {
+    fn from(error: CheckoutError) -> Self {
+        match error {
+            CheckoutError::Store(error) => error.into(),
+            CheckoutError::Git(error) => EngineError::Git(error).into(),
+            CheckoutError::Inside { .. } => Self::usage(chain(&error)).hint(
+                "agents can write there; set `state_root` in wiggum.toml, or WIGGUM_STATE_ROOT, to a directory outside",
+            ),
+            CheckoutError::Mark { .. } => Self::usage(chain(&error))
+                .hint("`.wiggum` has to be a directory of this user, not a link to another"),
+            CheckoutError::OlderVersionRuns { .. } => Self::usage(chain(&error))
+                .hint("wait for it, or stop it with that version; its journal is then moved"),
+            CheckoutError::File { .. } => Self::other(chain(&error))
+                .hint("check that the directory is writable and the disk is not full"),
         }
     }
 }
@@ -135,7 +193,9 @@ impl From<BacklogError> for Failure {
         let usage = Self::usage(chain(&error));
         match error {
             BacklogError::Read { .. } => usage.hint("name the backlog: `wiggum run FILE`"),
-            BacklogError::Problems(_) => usage.hint("nothing was started; mend the backlog and run again"),
+            BacklogError::Problems(_) => {
+                usage.hint("nothing was started; mend the backlog, or name another: `wiggum run FILE`")
+            }
             BacklogError::Edit(_) => usage,
             BacklogError::Write { .. } | BacklogError::Lock { .. } => Self {
                 code: FAILURE,

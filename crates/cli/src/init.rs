@@ -1,5 +1,5 @@
-//! Sets a directory up for wiggum: a commented `wiggum.toml`, a `PROMPT.md`, and a line in
-//! `.gitignore`.
+//! Sets a directory up for wiggum: a commented `wiggum.toml`, a `PROMPT.md`, and what
+//! `.gitignore` should have.
 //!
 //! Nothing that exists is lost: files are kept as they are, or with `force` replaced after a copy
 //! was saved beside them.
@@ -11,26 +11,39 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use wiggum_backlog::Backlog;
+use wiggum_workspace::git::ignoring_state;
+use wiggum_workspace::paths::write_atomic;
 
 use crate::config::generate::{Preset, commented_toml};
 use crate::config::value::Value;
 use crate::config::{self, Flags, Sources, WORKSPACE_FILE};
-use crate::detect::{Detected, detect};
+use crate::detect::{Detected, detect, verify_inside};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InitOptions<'a> {
+    /// Where the command was called: the directory that is set up, or one inside it.
+    pub(crate) called_in: &'a Path,
     /// Replace files that exist, after saving a copy.
     pub(crate) force: bool,
     /// The text of `PROMPT.md`.
     pub(crate) prompt: &'a str,
     /// File names of backlogs, in the order in which they are tried.
     pub(crate) backlog_names: &'a [&'a str],
+    /// The agents that are installed, the usual one first.
+    pub(crate) agents: &'a [&'a str],
 }
 
 /// What was found and done. Its `Display` is what people read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct InitReport {
+    /// Where the files are, if that is not where the command was called.
+    pub(crate) directory: Option<PathBuf>,
     pub(crate) detected: Detected,
+    /// A backlog nearer to where the command was called, which a run from there takes.
+    pub(crate) nearest: Option<PathBuf>,
+    /// What is wrong with the backlog that a run from here takes, a line for each.
+    pub(crate) problems: Vec<String>,
     pub(crate) files: Vec<FileReport>,
     /// What to do before the first run, in words.
     pub(crate) missing: Option<String>,
@@ -55,7 +68,7 @@ pub(crate) enum FileChange {
     Replaced {
         backup: PathBuf,
     },
-    /// Lines were added at its end.
+    /// Lines were added.
     Extended,
 }
 
@@ -74,7 +87,10 @@ pub(crate) fn init(directory: &Path, options: InitOptions<'_>) -> Result<InitRep
     if !directory.is_dir() {
         return Err(InitError::NotADirectory(directory.to_owned()));
     }
-    let detected = detect(directory, options.backlog_names);
+    let mut detected = detect(directory, options.backlog_names);
+    if detected.verify.is_none() {
+        detected.verify = verify_inside(directory, options.called_in);
+    }
     let in_git = is_in_git(directory);
     let mut files = vec![
         put(directory, WORKSPACE_FILE, &commented_toml(&presets(&detected)), options.force)?,
@@ -83,14 +99,46 @@ pub(crate) fn init(directory: &Path, options: InitOptions<'_>) -> Result<InitRep
     if in_git {
         files.push(ignore_state(directory)?);
     }
-    let missing = detected.backlog.is_none().then(|| no_backlog(options.backlog_names));
-    let next = next_commands(directory, &files, in_git);
-    Ok(InitReport { detected, files, missing, next })
+    let nearest = nearest_backlog(directory, options);
+    let taken = nearest.as_ref().or(detected.backlog.as_ref().map(|found| &found.value));
+    let problems = taken.map(|name| problems_of(directory, name)).unwrap_or_default();
+    let has_backlog = detected.backlog.is_some() || nearest.is_some();
+    let agent = Agent::of(directory, options.agents);
+    let missing: Vec<&str> = [(!has_backlog).then_some(NO_BACKLOG), agent.is_none().then_some(NO_AGENT)]
+        .into_iter()
+        .flatten()
+        .collect();
+    let missing = (!missing.is_empty()).then(|| missing.join("\n"));
+    let new_backlog = (!has_backlog).then(|| new_backlog(options.backlog_names));
+    let next = next_commands(directory, options.called_in, &files, in_git, new_backlog, agent);
+    let directory = (options.called_in != directory).then(|| directory.to_owned());
+    Ok(InitReport { directory, detected, nearest, problems, files, missing, next })
+}
+
+/// The backlog of the nearest directory between where the command was called and the one that is set up.
+fn nearest_backlog(directory: &Path, options: InitOptions<'_>) -> Option<PathBuf> {
+    let between = options.called_in.ancestors().take_while(|inside| *inside != directory);
+    let below = options.called_in.starts_with(directory);
+    let find = |inside: &Path| {
+        options.backlog_names.iter().map(|name| inside.join(name)).find(|path| path.is_file())
+    };
+    let found = between.filter(|_| below).find_map(find)?;
+    found.strip_prefix(directory).ok().map(Path::to_owned)
+}
+
+/// What a run would refuse the backlog for.
+fn problems_of(directory: &Path, name: &Path) -> Vec<String> {
+    let shown = name.display().to_string();
+    let text = match fs::read_to_string(directory.join(name)) {
+        Ok(text) => text,
+        Err(error) => return vec![format!("{shown}: {error}")],
+    };
+    let read = Backlog::parse(&shown, text).and_then(|backlog| backlog.recognised());
+    read.err().map(|problems| problems.0.iter().map(ToString::to_string).collect()).unwrap_or_default()
 }
 
 const PROMPT_FILE: &str = "PROMPT.md";
 const IGNORE_FILE: &str = ".gitignore";
-const IGNORE_LINE: &str = ".wiggum/\n";
 
 /// What the generated file sets: only what was found, and says so.
 fn presets(detected: &Detected) -> Vec<Preset> {
@@ -157,32 +205,10 @@ fn ignore_state(directory: &Path) -> Result<FileReport, InitError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => (Vec::new(), FileChange::Written),
         Err(source) => return Err(InitError::Read { path, source }),
     };
-    let Some(addition) = ignore_addition(&old) else { return Ok(report(FileChange::Kept)) };
-    let appended = OpenOptions::new().append(true).create(true).open(&path);
-    let appended = appended.and_then(|mut file| file.write_all(addition.as_bytes()));
-    appended.map_err(|source| InitError::Write { path, source })?;
+    let Ok(old) = String::from_utf8(old) else { return Ok(report(FileChange::Kept)) };
+    let Some(text) = ignoring_state(&old) else { return Ok(report(FileChange::Kept)) };
+    write_atomic(&path, text.as_bytes()).map_err(|source| InitError::Write { path, source })?;
     Ok(report(change))
-}
-
-/// What to add to a `.gitignore` so that our state is ignored; nothing if it already is.
-fn ignore_addition(old: &[u8]) -> Option<String> {
-    let lines = old.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
-    // The last line that is about our state decides, as it does for git.
-    let last = lines.rev().find_map(|line| {
-        let (line, ignores) = line.strip_prefix(b"!").map_or((line, true), |line| (line, false));
-        let line = line.strip_prefix(b"/").or_else(|| line.strip_prefix(b"**/")).unwrap_or(line);
-        let ours: [&[u8]; 4] = [b".wiggum", b".wiggum/", b".wiggum/*", b".wiggum/**"];
-        ours.contains(&line).then_some(ignores)
-    });
-    if last == Some(true) {
-        return None;
-    }
-    let separator = match old {
-        [] | [.., b'\n'] => "",
-        _ if old.windows(2).any(|pair| pair == b"\r\n") => "\r\n",
-        _ => "\n",
-    };
-    Some(format!("{separator}{IGNORE_LINE}"))
 }
 
 /// A work tree has a `.git`: a directory, or a file in a linked work tree or submodule.
@@ -191,27 +217,64 @@ fn is_in_git(directory: &Path) -> bool {
     absolute.ancestors().any(|ancestor| ancestor.join(".git").exists())
 }
 
-fn no_backlog(names: &[&str]) -> String {
-    match names {
-        [] => "no backlog was found".to_owned(),
-        names => format!("no backlog was found: write your tasks into one ({})", names.join(", ")),
+const NO_BACKLOG: &str =
+    "no backlog was found: a file with a line `- [ ] what is to be done` for each task is one";
+const NO_AGENT: &str =
+    "no agent was found: install one that `wiggum agents` lists, or run a command of your own as the agent";
+
+/// Who would work.
+enum Agent<'a> {
+    Configured,
+    Installed(&'a str),
+}
+
+impl<'a> Agent<'a> {
+    fn of(directory: &Path, installed: &[&'a str]) -> Option<Self> {
+        if has_agent(directory) {
+            return Some(Self::Configured);
+        }
+        installed.first().map(|name| Self::Installed(name))
     }
 }
 
-fn next_commands(directory: &Path, files: &[FileReport], in_git: bool) -> Vec<String> {
+/// The name of a backlog for somebody who has none.
+fn new_backlog<'a>(names: &[&'a str]) -> &'a str {
+    let simple = names.iter().find(|name| **name == "TODO.md").or(names.first());
+    simple.copied().unwrap_or("TODO.md")
+}
+
+fn next_commands(
+    directory: &Path,
+    called_in: &Path,
+    files: &[FileReport],
+    in_git: bool,
+    new_backlog: Option<&str>,
+    agent: Option<Agent<'_>>,
+) -> Vec<String> {
     let changed = files.iter().filter(|file| file.change != FileChange::Kept);
-    let changed: Vec<_> = changed.map(|file| file.path).collect();
+    let up = way_up(directory, called_in);
+    let mut changed: Vec<_> = changed.map(|file| format!("{up}{}", file.path)).collect();
     let mut commands = Vec::new();
+    if let Some(backlog) = new_backlog {
+        commands.push(format!("echo '- [ ] what is to be done' > {backlog}"));
+        changed.push(backlog.to_owned());
+    }
     // A run wants a clean tree, which a changed `.gitignore` is not.
     if in_git && !changed.is_empty() {
         let files = changed.join(" ");
         commands.push(format!("git add {files} && git commit -m \"Set up wiggum\" -- {files}"));
     }
-    commands.push(match has_agent(directory) {
-        true => "wiggum run".to_owned(),
-        false => "wiggum run --agent claude".to_owned(),
+    commands.push(match agent {
+        Some(Agent::Configured) => "wiggum run".to_owned(),
+        Some(Agent::Installed(name)) => format!("wiggum run --agent {name}"),
+        None => "wiggum run --agent-command 'your-agent'".to_owned(),
     });
     commands
+}
+
+/// What leads from a directory to the one above it that is set up.
+fn way_up(directory: &Path, from: &Path) -> String {
+    from.strip_prefix(directory).map_or(String::new(), |below| "../".repeat(below.components().count()))
 }
 
 /// Does the file that is there now, perhaps an older one that was kept, name an agent?
@@ -219,12 +282,19 @@ fn has_agent(directory: &Path) -> bool {
     let sources =
         Sources { workspace: directory, user_file: None, env: &BTreeMap::new(), flags: &Flags::default() };
     config::resolve(&sources)
-        .is_ok_and(|config| config.agent.command.is_some() || config.agent.scenario.is_some())
+        .map(|config| config.agent)
+        .is_ok_and(|agent| agent.name.is_some() || agent.command.is_some() || agent.scenario.is_some())
 }
 
 impl fmt::Display for InitReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Detected { backlog, language, verify } = &self.detected;
+        if let Some(directory) = &self.directory {
+            writeln!(f, "in        {} (the root of the repository)", directory.display())?;
+        }
+        if let Some(nearest) = &self.nearest {
+            writeln!(f, "backlog   {} (the nearest: taken when you run from here)", nearest.display())?;
+        }
         if let Some(found) = backlog {
             writeln!(f, "backlog   {}", found.value.display())?;
         }
@@ -241,6 +311,10 @@ impl fmt::Display for InitReport {
         for file in &self.files {
             writeln!(f, "{file}")?;
         }
+        if !self.problems.is_empty() {
+            writeln!(f, "\nThe backlog cannot be worked on yet:")?;
+            self.problems.iter().try_for_each(|problem| writeln!(f, "  {problem}"))?;
+        }
         if let Some(missing) = &self.missing {
             writeln!(f, "\n{missing}")?;
         }
@@ -255,11 +329,11 @@ impl fmt::Display for FileReport {
         match &self.change {
             FileChange::Written => write!(f, "wrote     {path}"),
             FileChange::Kept if path == IGNORE_FILE => {
-                write!(f, "kept      {path} (ignores .wiggum/ already)")
+                write!(f, "kept      {path} (ignores the files of wiggum already)")
             }
             FileChange::Kept => write!(f, "kept      {path} (it was there; --force replaces it)"),
             FileChange::Replaced { backup } => write!(f, "replaced  {path} (saved as {})", backup.display()),
-            FileChange::Extended => write!(f, "extended  {path} (.wiggum/ added)"),
+            FileChange::Extended => write!(f, "extended  {path} (files of wiggum ignored)"),
         }
     }
 }
@@ -292,8 +366,17 @@ mod tests {
         }
 
         fn init(&self, force: bool) -> InitReport {
-            let options = InitOptions { force, prompt: PROMPT, backlog_names: &["PRD.json", "tasks.json"] };
-            init(self.path(), options).unwrap()
+            self.init_from(self.path(), force)
+        }
+
+        fn init_from(&self, called_in: &Path, force: bool) -> InitReport {
+            self.init_with(called_in, force, &["claude"])
+        }
+
+        fn init_with(&self, called_in: &Path, force: bool, agents: &[&str]) -> InitReport {
+            let backlog_names = &["PRD.json", "tasks.json", "TODO.md"];
+            init(self.path(), InitOptions { called_in, force, prompt: PROMPT, backlog_names, agents })
+                .unwrap()
         }
 
         fn config(&self) -> config::Config {
@@ -306,7 +389,7 @@ mod tests {
 
     #[test]
     fn a_fresh_project() {
-        let place = Place::new(&[(".git/HEAD", ""), ("Cargo.toml", ""), ("PRD.json", "{}")]);
+        let place = Place::new(&[(".git/HEAD", ""), ("Cargo.toml", ""), ("PRD.json", "[]")]);
         let report = place.init(false);
         assert_eq!(
             report.to_string(),
@@ -324,7 +407,7 @@ Next:
   wiggum run --agent claude
 "
         );
-        assert_eq!(place.read(".gitignore"), ".wiggum/\n");
+        assert_eq!(place.read(".gitignore"), ignoring_state("").unwrap());
         assert_eq!(place.read("PROMPT.md"), PROMPT);
         let config = place.config();
         assert_eq!(config.policy.checks.verify, ["cargo test"]);
@@ -332,6 +415,31 @@ Next:
         let set: Vec<_> =
             config.explain().into_iter().filter(|row| row.source != config::ConfigSource::Default).collect();
         assert_eq!(set.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(), ["backlog", "checks.verify"]);
+    }
+
+    #[test]
+    fn from_a_folder_inside_it_says_where_it_writes() {
+        let place = Place::new(&[(".git/HEAD", ""), ("PRD.json", "[]"), ("packages/a/tasks.json", "[]")]);
+        let called_in = place.path().join("packages/a");
+        let report = place.init_from(&called_in, false).to_string();
+        let root = place.path().display();
+        assert!(
+            report.starts_with(&format!(
+                "in        {root} (the root of the repository)\n\
+             backlog   packages/a/tasks.json (the nearest: taken when you run from here)\n\
+             backlog   PRD.json\n"
+            )),
+            "{report}"
+        );
+        let files = "../../wiggum.toml ../../PROMPT.md ../../.gitignore";
+        let command = format!("git add {files} && git commit -m \"Set up wiggum\" -- {files}\n");
+        assert!(report.contains(&command), "{report}");
+        assert!(place.path().join("wiggum.toml").exists() && !called_in.join("wiggum.toml").exists());
+        assert_eq!(
+            place.config().backlog,
+            Some(place.path().join("PRD.json")),
+            "not the nearest: that is for here"
+        );
     }
 
     #[test]
@@ -345,9 +453,10 @@ verify    nothing found: set `verify` in wiggum.toml to have work checked
 wrote     wiggum.toml
 wrote     PROMPT.md
 
-no backlog was found: write your tasks into one (PRD.json, tasks.json)
+no backlog was found: a file with a line `- [ ] what is to be done` for each task is one
 
 Next:
+  echo '- [ ] what is to be done' > TODO.md
   wiggum run --agent claude
 "
         );
@@ -356,13 +465,63 @@ Next:
     }
 
     #[test]
+    fn a_broken_backlog_is_told() {
+        let broken = r#"[{"id": 1, "status": "pending"}]"#;
+        let place = Place::new(&[("tasks.json", broken)]);
+        let report = place.init(false);
+        let problem = "tasks.json:1: `1`: missing field; expected `description` or `title`";
+        assert_eq!(report.problems, [problem]);
+        assert!(report.to_string().contains(problem), "{report}");
+        assert!(place.read("wiggum.toml").contains("tasks.json"), "its files are written all the same");
+        assert_eq!(Place::new(&[("TODO.md", "- plain\n")]).init(false).problems.len(), 1);
+        // An empty list and a good one are fine.
+        for text in ["", "# TODO\n", "- [ ] one\n"] {
+            assert_eq!(Place::new(&[("TODO.md", text)]).init(false).problems, [""; 0], "{text}");
+        }
+    }
+
+    #[test]
     fn what_exists_is_kept() {
         let own = "[agent]\ncommand = \"mine\"\n";
-        let place = Place::new(&[("wiggum.toml", own), ("PROMPT.md", "mine"), ("PRD.json", "{}")]);
+        let place = Place::new(&[("wiggum.toml", own), ("PROMPT.md", "mine"), ("PRD.json", "[]")]);
         let report = place.init(false);
         assert_eq!(report.files.iter().map(|file| &file.change).collect::<Vec<_>>(), [&FileChange::Kept; 2]);
         assert_eq!((place.read("wiggum.toml"), place.read("PROMPT.md")), (own.to_owned(), "mine".to_owned()));
         assert_eq!(report.next, ["wiggum run"], "the agent is known");
+        let place = Place::new(&[("wiggum.toml", "[agent]\nname = \"codex\"\n"), ("PRD.json", "[]")]);
+        assert_eq!(place.init(false).next.last().unwrap(), "wiggum run");
+    }
+
+    #[test]
+    fn the_next_command_names_an_agent_that_is_there() {
+        let place = Place::new(&[("PRD.json", "[]")]);
+        let next = |agents: &[&str]| place.init_with(place.path(), false, agents);
+        let report = next(&["codex", "gemini"]);
+        assert_eq!((report.next, report.missing), (vec!["wiggum run --agent codex".to_owned()], None));
+        let report = next(&[]);
+        assert_eq!(report.next, ["wiggum run --agent-command 'your-agent'"]);
+        assert!(report.missing.unwrap().starts_with("no agent was found: install one"));
+    }
+
+    #[test]
+    fn whoever_has_no_backlog_is_told_how_to_begin_one() {
+        let place = Place::new(&[(".git/HEAD", ""), ("packages/a/README.md", "")]);
+        let report = place.init_from(&place.path().join("packages/a"), false);
+        let files = "../../wiggum.toml ../../PROMPT.md ../../.gitignore TODO.md";
+        let commit = format!("git add {files} && git commit -m \"Set up wiggum\" -- {files}");
+        let begin = "echo '- [ ] what is to be done' > TODO.md";
+        assert_eq!(report.next, [begin, &commit, "wiggum run --agent claude"]);
+        assert!(report.missing.unwrap().starts_with("no backlog was found: "));
+    }
+
+    #[test]
+    fn the_check_of_the_folder_counts_where_the_root_has_none() {
+        let package = r#"{"scripts": {"test": "vitest run"}}"#;
+        let files = [(".git/HEAD", ""), ("packages/a/package.json", package), ("PRD.json", "[]")];
+        let place = Place::new(&files);
+        let report = place.init_from(&place.path().join("packages/a"), false).to_string();
+        assert!(report.contains("verify    cd packages/a && npm test (found a test script"), "{report}");
+        assert_eq!(place.config().policy.checks.verify, ["cd packages/a && npm test"]);
     }
 
     #[test]
@@ -380,52 +539,34 @@ Next:
 
     #[test]
     fn doing_it_twice_changes_nothing() {
-        let place = Place::new(&[(".git/HEAD", ""), ("wiggum.toml", "")]);
+        let place = Place::new(&[(".git/HEAD", ""), ("wiggum.toml", ""), ("PRD.json", "[]")]);
         place.init(false);
         let report = place.init(false);
         assert!(report.files.iter().all(|file| file.change == FileChange::Kept), "{report}");
         assert_eq!(report.next.len(), 1);
-        assert_eq!(place.read(".gitignore"), ".wiggum/\n");
-    }
-
-    #[test]
-    fn gitignore_keeps_its_bytes() {
-        let check = |old: &str, expected: &str| {
-            let new = format!("{old}{}", ignore_addition(old.as_bytes()).unwrap_or_default());
-            assert_eq!(new, expected, "{old:?}");
-        };
-        check("", ".wiggum/\n");
-        check("target\n", "target\n.wiggum/\n");
-        check("target", "target\n.wiggum/\n");
-        check("a\r\nb\r\n", "a\r\nb\r\n.wiggum/\n");
-        check("a\r\nb", "a\r\nb\r\n.wiggum/\n");
-        check("#.wiggum/\n", "#.wiggum/\n.wiggum/\n");
-        check("src/.wiggum/\n", "src/.wiggum/\n.wiggum/\n");
-        check(".wiggum/\n!.wiggum/\n", ".wiggum/\n!.wiggum/\n.wiggum/\n");
-        for same in [
-            ".wiggum/\n",
-            ".wiggum",
-            "/.wiggum/\r\nx\r\n",
-            "x\n.wiggum/*\n",
-            "**/.wiggum\n",
-            "!.wiggum\n.wiggum  \n",
-        ] {
-            check(same, same);
-        }
+        assert_eq!(place.read(".gitignore"), ignoring_state("").unwrap());
     }
 
     #[test]
     fn a_folder_of_a_work_tree_is_in_git_too() {
         let place = Place::new(&[(".git", "gitdir: elsewhere"), ("sub/tasks.json", "[]")]);
-        let options = InitOptions { force: false, prompt: PROMPT, backlog_names: &[] };
-        init(&place.path().join("sub"), options).unwrap();
-        assert_eq!(place.read("sub/.gitignore"), ".wiggum/\n");
+        let sub = place.path().join("sub");
+        let options =
+            InitOptions { called_in: &sub, force: false, prompt: PROMPT, backlog_names: &[], agents: &[] };
+        init(&sub, options).unwrap();
+        assert_eq!(place.read("sub/.gitignore"), ignoring_state("").unwrap());
     }
 
     #[test]
     fn troubles_name_the_path() {
         let place = Place::new(&[("wiggum.toml/x", ""), ("file", "")]);
-        let options = InitOptions { force: true, prompt: PROMPT, backlog_names: &[] };
+        let options = InitOptions {
+            called_in: place.path(),
+            force: true,
+            prompt: PROMPT,
+            backlog_names: &[],
+            agents: &[],
+        };
         let error = init(place.path(), options).unwrap_err().to_string();
         assert_eq!(error, format!("cannot read {}", place.path().join("wiggum.toml").display()));
         let error = init(&place.path().join("file"), options).unwrap_err().to_string();

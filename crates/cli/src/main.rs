@@ -15,6 +15,7 @@ mod install;
 mod listen;
 mod narrate;
 mod plot;
+mod priced;
 mod record;
 mod sandbox;
 mod servers;
@@ -42,6 +43,11 @@ fn main() -> ExitCode {
         }
         // Every start of an agent comes by here first, so it should take no time either.
         [command, ..] if command == wiggum_workspace::sandbox::HELPER => return commands::become_program(),
+        // It stays for as long as a run does, so it should be small.
+        [command, rest @ ..] if command == wiggum_workspace::process::WATCHDOG => {
+            wiggum_workspace::process::stand_watch(rest.iter().cloned());
+            return ExitCode::SUCCESS;
+        }
         _ => {}
     }
     failure::end_on_panic();

@@ -6,19 +6,25 @@ use std::io::Write;
 
 use jiff::Timestamp;
 use wiggum_agents::{AgentEvent, Family};
+use wiggum_core::agents::WITHHELD;
 use wiggum_core::breaker::Phase;
 use wiggum_core::decide::{Waiting, why};
-use wiggum_core::event::{EndReason, Envelope, Event, Evidence, Flag, Question, Trouble, Verdict};
+use wiggum_core::event::{
+    BaselineOutcome, EndReason, Envelope, Event, Evidence, Flag, Question, Trouble, Verdict,
+};
 use wiggum_core::health::Health;
 use wiggum_core::ids::{QuestionId, TaskId};
 use wiggum_core::policy::Millis;
-use wiggum_core::state::Loop;
+use wiggum_core::redact;
+use wiggum_core::signal::error::decisive_lines;
+use wiggum_core::state::{Loop, OpenQuestion};
 use wiggum_core::tasks::TaskState;
+use wiggum_core::termination::headline;
 use wiggum_engine::Observer;
-pub(crate) use wiggum_engine::words::{answer_words, duration, elapsed, flag_name};
+pub(crate) use wiggum_engine::words::{answer_words, duration, elapsed, flag_line};
 use wiggum_engine::words::{counted, describe};
 
-use crate::ask::{KEYS, Terminal};
+use crate::ask::{Terminal, prompt};
 use crate::cost::cost;
 use crate::term::{self, Style, harmless};
 
@@ -37,7 +43,7 @@ pub(crate) struct JsonLines {
 impl Observer for JsonLines {
     fn event(&mut self, envelope: &Envelope, _state: &Loop) {
         if let Ok(line) = serde_json::to_string(envelope) {
-            self.lines.push_str(&line);
+            self.lines.push_str(&redact::json(&line));
             self.lines.push('\n');
         }
     }
@@ -57,38 +63,82 @@ impl Observer for JsonLines {
 pub(crate) struct Narrator {
     style: Style,
     terminal: Option<Terminal>,
+    out: Box<dyn Write>,
     /// Output is in the middle of a line.
     midline: bool,
+    /// The cursor stands behind the prompt of a question.
+    prompting: bool,
+    asking: Asking,
     iteration_started: Option<Timestamp>,
     /// Checks of this iteration that failed; what they printed was shown as it came.
     failed_checks: u32,
 }
 
+/// When the question at the terminal is shown: once, after everything that is printed together with it, and
+/// again only where other output has followed.
+#[derive(Default)]
+struct Asking {
+    /// To be shown in full when the output has settled.
+    next: Option<QuestionId>,
+    /// Something was printed since the question was shown.
+    buried: bool,
+    /// An iteration began since the question was shown in full: it has probably left the screen.
+    scrolled: bool,
+    /// An iteration has ended since: a good moment to show the question again.
+    pause: bool,
+    /// The loop waits, and whatever is printed meanwhile is short.
+    idle: bool,
+}
+
 impl Narrator {
     pub(crate) fn new(terminal: Option<Terminal>) -> Self {
+        Self::writing_to(Box::new(std::io::stdout()), Style::for_stdout(), terminal)
+    }
+
+    fn writing_to(out: Box<dyn Write>, style: Style, terminal: Option<Terminal>) -> Self {
         Self {
-            style: Style::for_stdout(),
+            style,
             terminal,
+            out,
             midline: false,
+            prompting: false,
+            asking: Asking::default(),
             iteration_started: None,
             failed_checks: 0,
         }
     }
 
+    /// A reader that went away is not our failure.
+    fn print(&mut self, text: &str) {
+        drop(self.out.write_all(text.as_bytes()));
+    }
+
     fn line(&mut self, text: &str) {
         self.end_line();
-        term::print(&format!("{text}\n"));
+        self.print(&format!("{text}\n"));
     }
 
     fn end_line(&mut self) {
+        self.leave_prompt();
+        self.asking.buried = true;
         if self.midline {
-            term::print("\n");
+            self.print("\n");
             self.midline = false;
+        }
+    }
+
+    /// What is printed next begins on a line of its own.
+    fn leave_prompt(&mut self) {
+        let entered = self.terminal.as_ref().is_some_and(Terminal::was_entered);
+        if std::mem::take(&mut self.prompting) && !entered {
+            self.print("\n");
         }
     }
 
     /// Agents' and checks' output, indented behind a bar, as it comes.
     fn stream(&mut self, text: &str) {
+        self.leave_prompt();
+        self.asking.buried = true;
         let mut out = String::new();
         for piece in harmless(text).split_inclusive('\n') {
             if !self.midline {
@@ -100,8 +150,8 @@ impl Narrator {
                 out.push('\n');
             }
         }
-        term::print(&out);
-        drop(std::io::stdout().flush());
+        self.print(&out);
+        drop(self.out.flush());
     }
 
     fn started(&mut self, state: &Loop, sandbox: &str, resumed: bool) {
@@ -180,11 +230,27 @@ impl Narrator {
         self.line(&text);
     }
 
+    /// A check before any agent works.
+    fn baseline(&mut self, words: &str, outcome: &BaselineOutcome, evidence: Option<&Evidence>) {
+        let words = harmless(words);
+        match outcome {
+            BaselineOutcome::Green => self.line(&self.style.dim(&format!("  ✓ {words}"))),
+            BaselineOutcome::Red => {
+                self.line(&self.style.red(&format!("  ✗ {words}")));
+                let lines = evidence.map(|evidence| decisive_lines(&evidence.output.excerpt));
+                self.reasons(&[lines.unwrap_or_default().join("\n")]);
+            }
+            BaselineOutcome::CannotRun { .. }
+            | BaselineOutcome::LeftOut { .. }
+            | BaselineOutcome::Interrupted => {
+                self.line(&self.style.yellow(&format!("  ! {words}")));
+            }
+        }
+    }
+
     fn flags(&mut self, flags: &[Flag]) {
         for flag in flags {
-            let text =
-                format!("  ! {}: {} {}", flag_name(flag.kind), harmless(&flag.what), harmless(&flag.detail));
-            self.line(&self.style.yellow(text.trim_end()));
+            self.line(&self.style.yellow(&format!("  ! {}", harmless(&flag_line(flag)))));
         }
     }
 
@@ -265,49 +331,89 @@ impl Narrator {
         self.line(&text);
     }
 
-    fn question(&mut self, id: QuestionId, task: Option<&TaskId>, question: &Question) {
+    fn question_text(&self, id: QuestionId, task: Option<&TaskId>, question: &Question) -> String {
         let style = self.style;
-        let about = task.map(|task| format!(" about {task}")).unwrap_or_default();
-        self.line(&format!(
-            "\n{} {}{about}: {}",
-            style.yellow("?"),
-            style.bold(&id.to_string()),
-            harmless(&question.summary)
-        ));
-        for line in first_lines(&question.context, SHOWN_LINES).lines() {
-            self.line(&style.dim(&format!("    {line}")));
-        }
-        for (n, option) in question.options.iter().enumerate() {
-            self.line(&format!("    {}. {}", n + 1, harmless(option)));
-        }
+        let mut lines = vec![question_line(id, task, &question.summary, style)];
+        let context = first_lines(&question.context, SHOWN_LINES);
+        lines.extend(context.lines().map(|line| style.dim(&format!("    {line}"))));
+        let options = question.options.iter().enumerate();
+        lines.extend(options.map(|(n, option)| format!("    {}. {}", n + 1, harmless(option))));
         if !question.question.is_empty() {
-            self.line(&format!("    {}", harmless(&question.question)));
+            lines.push(format!("    {}", harmless(&question.question)));
         }
-        match &self.terminal {
-            Some(terminal) => {
-                terminal.show(id, question);
-                term::print(&format!("  {KEYS}: "));
-                drop(std::io::stdout().flush());
-            }
-            None => self.line(&style.dim(&format!("    answer with: wiggum answer {id} …"))),
-        }
+        lines.join("\n")
     }
 
-    /// With one question answered, the next one is on the screen.
-    fn show_next_question(&mut self, state: &Loop) {
-        if self.terminal.is_some()
-            && let Some((id, asked)) = state.questions.iter().next()
-        {
-            self.question(*id, asked.task.as_ref(), &asked.question);
+    /// Shows a question that was just raised.
+    fn question(&mut self, id: QuestionId, task: Option<&TaskId>, question: &Question, state: &Loop) {
+        if self.terminal.is_some() {
+            // The newest is asked, whichever was on the screen; unless something has closed it already.
+            if state.questions.contains_key(&id) {
+                self.asking.next = Some(id);
+            }
+            return;
+        }
+        self.line("");
+        let text = self.question_text(id, task, question);
+        self.line(&text);
+        self.line(&self.style.dim(&format!("    answer with: wiggum answer {id} …")));
+    }
+
+    /// Which questions can be answered here; the one to be shown next, if none is on the screen.
+    fn follow(&self, state: &Loop) -> Option<QuestionId> {
+        let words = |id, OpenQuestion { task, question, raised_at: _ }: &OpenQuestion| {
+            let brief = question_line(id, task.as_ref(), &question.summary, self.style);
+            (brief, self.question_text(id, task.as_ref(), question))
+        };
+        self.terminal.as_ref()?.follow(&state.questions, words)
+    }
+
+    /// Shows a question in full, and takes what is typed as its answer.
+    fn ask(&mut self, id: QuestionId) {
+        let Some(terminal) = &self.terminal else { return };
+        let text = terminal.show(id);
+        self.line(&format!("\n{text}"));
+        self.asking.scrolled = false;
+        self.prompt(id);
+    }
+
+    fn prompt(&mut self, id: QuestionId) {
+        self.print(&prompt(id));
+        drop(self.out.flush());
+        if let Some(terminal) = &self.terminal {
+            terminal.prompted();
+        }
+        self.prompting = true;
+        self.asking.buried = false;
+        self.asking.pause = false;
+    }
+
+    /// Shows in a line what other output has pushed away.
+    fn remind(&mut self) {
+        let Some((id, brief)) = self.terminal.as_ref().and_then(Terminal::brief) else { return };
+        self.line(&brief);
+        self.prompt(id);
+    }
+
+    /// What a run finds open when it begins.
+    fn open_questions(&mut self, state: &Loop) {
+        if self.terminal.is_none() || state.questions.is_empty() {
+            return;
+        }
+        let count = counted(state.questions.len(), "open question");
+        let how = "type an answer at any time, `q2 skip` answers a certain one, Enter shows a question again";
+        self.line(&self.style.yellow(&format!("  {count}: {how}")));
+        for (id, asked) in state.questions.iter().skip(1) {
+            let text = question_line(*id, asked.task.as_ref(), &asked.question.summary, self.style);
+            self.line(&text);
         }
     }
 
     fn tally(&mut self, state: &Loop, reason: EndReason, detail: &str) {
         let style = self.style;
         let counts = state.tasks.counts();
-        let headline = match reason {
-            EndReason::GoalAchieved if counts.skipped == 0 => style.green("✓ All tasks complete"),
-            EndReason::GoalAchieved => style.green("✓ Nothing left to do"),
+        let heading = match reason {
+            EndReason::GoalAchieved => style.green(&format!("✓ {}", headline(reason, detail))),
             EndReason::MaxIterations
             | EndReason::MaxDuration
             | EndReason::BudgetExhausted
@@ -318,7 +424,7 @@ impl Narrator {
             | EndReason::ConsecutiveErrors
             | EndReason::NoProgress => style.red(&format!("✗ {}", reason.ending().says)),
         };
-        self.line(&format!("\n{}", style.bold(&headline)));
+        self.line(&format!("\n{}", style.bold(&heading)));
         let detail = if reason == EndReason::GoalAchieved && counts.skipped == 0 && counts.total > 0 {
             reason.name().to_owned()
         } else {
@@ -335,7 +441,7 @@ impl Narrator {
             | EndReason::MaxDuration
             | EndReason::NoProgress => Some(reason.ending().hint.to_owned()),
         };
-        for hint in about_reason.into_iter().chain(who_cannot_work(state)) {
+        for hint in about_reason.into_iter().chain(who_cannot_work(state)).chain(never_claims(state)) {
             self.line(&format!("  {} {hint}", style.cyan("hint:")));
         }
         self.progress(state);
@@ -343,6 +449,9 @@ impl Narrator {
             self.line(
                 &style.yellow(&format!("  {} unverified: no check has confirmed it", counts.unverified)),
             );
+        }
+        if counts.by_hand > 0 {
+            self.line(&style.dim(&format!("  {} done by hand", counts.by_hand)));
         }
         let iterations = counted(state.run.iterations as usize, "iteration");
         let mut facts = vec![iterations, duration(Millis(state.run.active_ms))];
@@ -373,16 +482,23 @@ impl Narrator {
             ));
         }
         if !state.questions.is_empty() {
-            self.line(&self.style.cyan("  answer with `wiggum answer ID …`, then `wiggum run` goes on"));
+            let how = "  answer with `wiggum answer ID …`, then the same `wiggum run` goes on";
+            self.line(&self.style.cyan(how));
         }
     }
 }
 
-impl Observer for Narrator {
-    fn event(&mut self, envelope: &Envelope, state: &Loop) {
+impl Narrator {
+    fn tell(&mut self, envelope: &Envelope, state: &Loop) {
         match &envelope.event {
-            Event::RunStarted { sandbox, .. } => self.started(state, sandbox, false),
-            Event::RunResumed { sandbox, .. } => self.started(state, sandbox, true),
+            Event::RunStarted { sandbox, .. } => {
+                self.started(state, sandbox, false);
+                self.open_questions(state);
+            }
+            Event::RunResumed { sandbox, .. } => {
+                self.started(state, sandbox, true);
+                self.open_questions(state);
+            }
             Event::BacklogBroken { message } => {
                 self.line(&self.style.red(&format!("! the backlog cannot be read: {}", harmless(message))));
             }
@@ -390,6 +506,8 @@ impl Observer for Narrator {
                 self.iteration_started = Some(envelope.at);
                 self.failed_checks = 0;
                 self.heading(state, task, *attempt);
+                self.asking.scrolled = true;
+                self.asking.idle = false;
             }
             Event::AgentEnded { duration: took, flags, ended_processes, .. } => {
                 self.line(&self.style.dim(&format!("  agent ended after {}", duration(*took))));
@@ -408,6 +526,15 @@ impl Observer for Narrator {
             Event::WorkEnded { uncertain: true, .. } => {
                 self.line(&self.style.yellow(&format!("  ! {}", harmless(&describe(&envelope.event)))));
             }
+            Event::LoopMoved { copied: false, .. } => {
+                self.line(&self.style.dim(&harmless(&describe(&envelope.event))));
+            }
+            Event::LoopMoved { copied: true, .. } => {
+                self.line(&self.style.yellow(&format!("! {}", harmless(&describe(&envelope.event)))));
+            }
+            Event::CommitsFound { .. } => {
+                self.line(&self.style.yellow(&format!("  ! {}", harmless(&describe(&envelope.event)))));
+            }
             Event::TreeTaken { flags, .. } | Event::WorkInspected { flags, .. } => self.flags(flags),
             Event::TreeAltered { .. } => {
                 self.line(&self.style.yellow("  ! a git hook changed the files: checking again"));
@@ -415,6 +542,8 @@ impl Observer for Narrator {
             Event::EvidenceGathered { evidence, .. } => self.evidence(evidence),
             Event::Judged { verdict, signals, .. } => {
                 self.verdict(verdict);
+                // What was accepted is still to be committed.
+                self.asking.pause |= !matches!(verdict, Verdict::Accepted { .. });
                 if !signals.is_empty() {
                     let said: Vec<String> = signals.iter().map(ToString::to_string).collect();
                     let text = format!("  · supports a claim: {}", harmless(&said.join("; ")));
@@ -423,6 +552,7 @@ impl Observer for Narrator {
             }
             Event::TaskCompleted { task, commit, verified, .. } => {
                 self.completed(envelope, state, task, commit.as_deref(), *verified);
+                self.asking.pause = true;
             }
             Event::CommitRefused { output, .. } => {
                 self.line(&format!("  {} the commit was refused:", self.style.red("✗")));
@@ -469,13 +599,11 @@ impl Observer for Narrator {
                 );
                 self.line(&self.style.yellow(&text));
             }
-            Event::QuestionRaised { id, task, question } => self.question(*id, task.as_ref(), question),
+            Event::QuestionRaised { id, task, question } => {
+                self.question(*id, task.as_ref(), question, state);
+            }
             Event::QuestionAnswered { id, answer, by } => {
-                if let Some(terminal) = &self.terminal {
-                    terminal.clear(*id);
-                }
                 self.line(&format!("  · {id} answered by {}: {}", harmless(by), answer_words(answer)));
-                self.show_next_question(state);
             }
             Event::Paused { by } => self.line(&format!("  · paused by {}", harmless(by))),
             Event::Resumed { by } => self.line(&format!("  · resumed by {}", harmless(by))),
@@ -503,20 +631,54 @@ impl Observer for Narrator {
                 self.line(&self.style.yellow(&format!("  ! {}", harmless(message))))
             }
             Event::RunEnded { reason, detail, .. } => self.tally(state, *reason, detail),
-            Event::BudgetAlert { .. } => {
+            Event::BudgetAlert { .. } | Event::BudgetReached { .. } => {
                 self.line(&self.style.yellow(&format!("  $ {}", describe(&envelope.event))));
             }
+            Event::BaselineChecked { outcome, evidence, .. } => {
+                self.baseline(&describe(&envelope.event), outcome, evidence.as_ref());
+            }
+            Event::TaskBaselineChecked { outcome: BaselineOutcome::Green, .. } => {
+                let text =
+                    format!("  ! {}: it cannot tell whether the task is done", describe(&envelope.event));
+                self.line(&self.style.yellow(&harmless(&text)));
+            }
+            Event::RepairPlanned { .. } => self.line(&format!("  · {}", describe(&envelope.event))),
             // The verdict says why.
             Event::WorkEnded { uncertain: false, .. }
             | Event::HandoffStarted { asked: false, .. }
             | Event::Checkpointed { .. }
             | Event::LoopCreated { .. }
+            | Event::BaselineStarted { .. }
+            | Event::TaskBaselineChecked { .. }
             | Event::BacklogRead { .. }
             | Event::BudgetAsked { .. }
+            | Event::UsageSeen { .. }
             | Event::Charged { .. }
+            | Event::SkipsCommitted { .. }
             | Event::StatusWritten { .. }
             | Event::WorkKept { .. }
             | Event::WorkspaceReset { .. } => {}
+        }
+    }
+}
+
+impl Observer for Narrator {
+    fn event(&mut self, envelope: &Envelope, state: &Loop) {
+        self.tell(envelope, state);
+        if let Some(terminal) = self.terminal.as_ref().filter(|_| !state.run.active) {
+            return terminal.close();
+        }
+        // A question may be closed by more than its answer.
+        let first = self.follow(state);
+        let newest = self.asking.next.filter(|id| state.questions.contains_key(id));
+        self.asking.next = newest.or(first);
+    }
+
+    fn settled(&mut self) {
+        if let Some(id) = self.asking.next.take() {
+            self.ask(id);
+        } else if self.asking.buried && (self.asking.pause || self.asking.idle) {
+            self.remind();
         }
     }
 
@@ -541,6 +703,8 @@ impl Observer for Narrator {
             }
             AgentEvent::ToolResult { is_error: false, .. }
             | AgentEvent::Usage(_)
+            | AgentEvent::Model(_)
+            | AgentEvent::TurnEnded { .. }
             | AgentEvent::Context { .. }
             | AgentEvent::Session(_) => {}
         }
@@ -553,7 +717,17 @@ impl Observer for Narrator {
     fn waiting(&mut self, waiting: &Waiting, _state: &Loop) {
         match waiting {
             // The heading and the output already show these.
-            Waiting::Agent { .. } | Waiting::Check { .. } | Waiting::Answer { .. } => {}
+            Waiting::Agent { .. } | Waiting::Check { .. } | Waiting::Baseline { .. } => {
+                self.asking.idle = false;
+            }
+            // Nothing happens until somebody answers.
+            Waiting::Answer { .. } => {
+                self.asking.idle = true;
+                if self.asking.scrolled {
+                    let current = self.terminal.as_ref().and_then(Terminal::current);
+                    self.asking.next = self.asking.next.or(current);
+                }
+            }
             Waiting::Backoff { .. }
             | Waiting::Breaker { .. }
             | Waiting::Unavailable { .. }
@@ -563,9 +737,22 @@ impl Observer for Narrator {
             | Waiting::Rate { .. }
             | Waiting::Budget { .. } => {
                 self.line(&self.style.dim(&format!("  … waiting: {waiting}")));
+                self.asking.idle = true;
             }
         }
     }
+}
+
+/// Whoever works and never says that it is done is never judged.
+fn never_claims(state: &Loop) -> Option<String> {
+    let tries: u32 = state.tasks.iter().map(|entry| entry.unclaimed).sum();
+    let often = tries > state.policy.retry.max_retries;
+    often.then(|| {
+        format!(
+            "{tries} attempts changed files and never said that the task is done: have the agent print \
+             <promise>DONE</promise>, or use --complete-without-claim where the checks suffice"
+        )
+    })
 }
 
 /// What a person can do about agents that will not come back by themselves.
@@ -576,15 +763,37 @@ fn who_cannot_work(state: &Loop) -> Vec<String> {
         .filter_map(|agent| {
             let why = state.agents.unavailable(agent, now)?;
             match why.trouble {
+                Trouble::Authentication if why.message.contains(WITHHELD) => {
+                    Some(format!("{agent}: {}; then `wiggum run` goes on", why.message))
+                }
                 Trouble::Authentication => {
                     let login = Family::from_name(agent).map_or("log in to it", Family::login_hint);
                     Some(format!("{agent}: {login}; then `wiggum run` goes on"))
                 }
                 Trouble::Missing => Some(format!("{agent}: install it; `wiggum agents` tells what is there")),
-                _ => None,
+                Trouble::UsageLimit { .. }
+                | Trouble::Overloaded
+                | Trouble::Network
+                | Trouble::ContextFull
+                | Trouble::Truncated
+                | Trouble::Empty
+                | Trouble::Refused
+                | Trouble::OwnLimit
+                | Trouble::Budget
+                | Trouble::PermissionDenied
+                | Trouble::SessionLost
+                | Trouble::Silent
+                | Trouble::Interrupted
+                | Trouble::Other => None,
             }
         })
         .collect()
+}
+
+/// A question in one line.
+fn question_line(id: QuestionId, task: Option<&TaskId>, summary: &str, style: Style) -> String {
+    let about = task.map(|task| format!(" about {task}")).unwrap_or_default();
+    format!("{} {}{about}: {}", style.yellow("?"), style.bold(&id.to_string()), harmless(summary))
 }
 
 /// The beginning of a text, made harmless.
@@ -597,4 +806,176 @@ fn first_lines(text: &str, count: usize) -> String {
     // The first line says what failed, the last ones why.
     let tail = lines.len() - (count - 2);
     format!("{}\n…\n{}", lines[0], lines[tail..].join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use wiggum_core::event::QuestionKind;
+    use wiggum_core::ids::LoopId;
+    use wiggum_core::policy::Policy;
+
+    use super::*;
+
+    /// What a person at a terminal sees of a run.
+    struct Screen {
+        narrator: Narrator,
+        printed: Printed,
+        state: Loop,
+    }
+
+    #[derive(Clone, Default)]
+    struct Printed(Rc<RefCell<Vec<u8>>>);
+
+    impl Write for Printed {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.borrow_mut().write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Screen {
+        /// A run has begun; what was printed so far is gone.
+        fn new() -> Self {
+            let printed = Printed::default();
+            let out = Box::new(printed.clone());
+            let narrator = Narrator::writing_to(out, Style::plain(), Some(Terminal::new()));
+            let mut screen = Self { narrator, printed, state: Loop::default() };
+            let mut policy = Policy::default();
+            policy.people.present = true;
+            screen.see(&[
+                Event::LoopCreated {
+                    loop_id: LoopId(uuid::Uuid::nil()),
+                    name: "main".to_owned(),
+                    repository: String::new(),
+                    backlog: "TODO.md".to_owned(),
+                },
+                Event::RunStarted {
+                    run: 1,
+                    policy: Box::new(policy),
+                    agent: "sh".to_owned(),
+                    version: String::new(),
+                    git: true,
+                    sandbox: String::new(),
+                    tree: String::new(),
+                },
+            ]);
+            screen.settles();
+            screen
+        }
+
+        /// These are told together, as the engine does: with the state after all of them.
+        fn see(&mut self, events: &[Event]) {
+            let envelopes: Vec<Envelope> = events
+                .iter()
+                .map(|event| {
+                    let seq = self.state.seq + 1;
+                    let (id, at) = (uuid::Uuid::nil(), Timestamp::UNIX_EPOCH);
+                    let envelope = Envelope { v: 1, seq, id, at, epoch: 1, event: event.clone() };
+                    self.state.apply(&envelope);
+                    envelope
+                })
+                .collect();
+            for envelope in &envelopes {
+                self.narrator.event(envelope, &self.state);
+            }
+            self.narrator.shown();
+        }
+
+        fn waits_for_an_answer(&mut self) {
+            let questions = self.state.questions.keys().copied().collect();
+            self.narrator.waiting(&Waiting::Answer { questions }, &self.state);
+        }
+
+        /// What was printed until now, since the last time.
+        fn settles(&mut self) -> String {
+            self.narrator.settled();
+            String::from_utf8(std::mem::take(&mut *self.printed.0.borrow_mut())).unwrap()
+        }
+    }
+
+    fn raised(id: u32) -> Event {
+        let question = Question {
+            kind: QuestionKind::Stuck,
+            summary: format!("summary {id}"),
+            context: String::new(),
+            options: vec!["this".to_owned()],
+            question: format!("full {id}"),
+        };
+        Event::QuestionRaised { id: QuestionId(id), task: None, question }
+    }
+
+    fn noticed() -> Event {
+        Event::Noticed { message: "something else".to_owned(), task: None }
+    }
+
+    fn started() -> Event {
+        let event = serde_json::json!({
+            "type": "iteration_started", "iteration": 1, "task": "T1", "attempt": 1, "command": "sh",
+            "workspace": "", "prompt": { "sha256": "", "bytes": 0 },
+        });
+        serde_json::from_value(event).unwrap()
+    }
+
+    #[test]
+    fn a_question_is_shown_once_after_what_is_told_with_it() {
+        let mut screen = Screen::new();
+        // Before and after the question, in the same batch and in the next one.
+        screen.see(&[noticed(), raised(1), noticed()]);
+        screen.see(&[noticed()]);
+        screen.waits_for_an_answer();
+        let seen = screen.settles();
+        assert_eq!(seen.matches("summary 1").count(), 1, "{seen}");
+        assert_eq!(seen.matches(&prompt(QuestionId(1))).count(), 1, "{seen}");
+        assert!(seen.ends_with(&format!("full 1\n{}", prompt(QuestionId(1)))), "{seen}");
+        // Nothing has followed it.
+        assert_eq!(screen.settles(), "");
+        screen.waits_for_an_answer();
+        assert_eq!(screen.settles(), "");
+    }
+
+    #[test]
+    fn a_question_is_shown_again_when_other_output_has_settled() {
+        let mut screen = Screen::new();
+        screen.see(&[raised(1)]);
+        screen.waits_for_an_answer();
+        screen.settles();
+        screen.see(&[noticed()]);
+        screen.see(&[noticed()]);
+        let seen = screen.settles();
+        assert_eq!(seen.matches("summary 1").count(), 1, "{seen}");
+        assert!(!seen.contains("full 1") && seen.ends_with(&prompt(QuestionId(1))), "{seen}");
+        assert_eq!(screen.settles(), "");
+    }
+
+    #[test]
+    fn a_question_that_has_left_the_screen_is_shown_in_full() {
+        let mut screen = Screen::new();
+        screen.see(&[raised(1)]);
+        screen.settles();
+        screen.see(&[started()]);
+        screen.narrator.agent(&AgentEvent::Output("working\n".to_owned()));
+        // An agent at work is not interrupted by questions.
+        assert!(!screen.settles().contains("summary 1"));
+        screen.waits_for_an_answer();
+        let seen = screen.settles();
+        assert_eq!(seen.matches("full 1").count(), 1, "{seen}");
+    }
+
+    #[test]
+    fn the_newest_question_is_shown_and_what_is_closed_at_once_is_not() {
+        let mut screen = Screen::new();
+        screen.see(&[raised(1), raised(2)]);
+        let seen = screen.settles();
+        assert!(seen.contains("full 2") && !seen.contains("full 1"), "{seen}");
+        let answer = wiggum_core::event::Answer::Retry;
+        let answered = Event::QuestionAnswered { id: QuestionId(3), answer, by: "ann".to_owned() };
+        screen.see(&[raised(3), answered]);
+        assert!(!screen.settles().contains("full 3"));
+    }
 }

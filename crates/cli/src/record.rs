@@ -1,6 +1,6 @@
 //! `wiggum run --record`: passes on what it sees to whoever watches, and to the recording.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use jiff::Timestamp;
 use wiggum_agents::AgentEvent;
@@ -20,6 +20,8 @@ use wiggum_workspace::git::Git;
 use crate::failure::Failure;
 use crate::term;
 
+const PLACE: &str = "name a file in a directory that you can write to";
+
 /// A recording under way.
 #[derive(Clone)]
 pub(crate) struct Recording {
@@ -29,10 +31,11 @@ pub(crate) struct Recording {
 
 impl Recording {
     pub(crate) fn begin(path: &Path, settings: &Settings) -> Result<Self, Failure> {
-        let path = std::path::absolute(path)
-            .map_err(|error| Failure::other(format!("{}: {error}", path.display())))?;
-        refuse_in_the_way(&path, &settings.workspace)?;
-        let database = StateDir::of(&settings.workspace).database();
+        let path = real(path).map_err(|error| {
+            Failure::usage(format!("the recording {}: {error}", path.display())).hint(PLACE)
+        })?;
+        refuse_in_the_way(&path, settings.workspace())?;
+        let database = settings.checkout.open(None)?.database();
         let target = Target { path, database: database.clone(), hidden: hidden(settings) };
         let header = Header {
             version: VERSION,
@@ -40,9 +43,8 @@ impl Recording {
             at: Timestamp::now(),
             policy: Box::new(settings.policy.clone()),
         };
-        let recorder = Recorder::create(target, header).map_err(|error| {
-            Failure::usage(chain(&error)).hint("name a file in a directory that you can write to")
-        })?;
+        let recorder =
+            Recorder::create(target, header).map_err(|error| Failure::usage(chain(&error)).hint(PLACE))?;
         Ok(Self { recorder, database })
     }
 
@@ -61,6 +63,29 @@ impl Recording {
             term::note(&format!("warning: {}: the recording is not whole\n", chain(&error)));
         }
     }
+}
+
+/// Where the file really is: what looks like a path inside the work tree may lead out of it, and the
+/// other way round. Where the directory is missing, as written.
+fn real(path: &Path) -> std::io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return Ok(path) };
+    let directory = directory.canonicalize().unwrap_or_else(|_| without_dots(directory));
+    Ok(directory.join(name))
+}
+
+fn without_dots(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(component),
+        }
+    }
+    plain
 }
 
 /// A file that comes to be in the work tree would be taken for work.
@@ -84,10 +109,10 @@ fn hidden(settings: &Settings) -> Secrets {
     let secrets = Secrets::among(variables.chain(agents));
     let home = std::env::var("HOME").unwrap_or_default();
     let home = home.trim_end_matches('/');
-    let secrets = secrets.and(home, "~");
+    let secrets = secrets.and_word(home, "~");
     // Agents name directories after projects, as in `-home-somebody-project`.
     let dashes = home.replace('/', "-");
-    if dashes.matches('-').count() > 1 { secrets.and(&dashes, "-~") } else { secrets }
+    if dashes.matches('-').count() > 1 { secrets.and_word(&dashes, "-~") } else { secrets }
 }
 
 impl Tap for Recording {
@@ -123,7 +148,9 @@ impl Observer for Recorded<'_> {
     }
 
     fn agent(&mut self, event: &AgentEvent) {
-        self.recording.recorder.line(Entry::Shown { event: shown(event) });
+        if let Some(event) = shown(event) {
+            self.recording.recorder.line(Entry::Shown { event });
+        }
         self.observer.agent(event);
     }
 
@@ -136,10 +163,15 @@ impl Observer for Recorded<'_> {
         self.recording.recorder.line(Entry::Waiting { at: Timestamp::now() });
         self.observer.waiting(waiting, state);
     }
+
+    fn settled(&mut self) {
+        self.observer.settled();
+    }
 }
 
-fn shown(event: &AgentEvent) -> Shown {
-    match event.clone() {
+/// What is shown of it; nothing of what only the engine needs.
+fn shown(event: &AgentEvent) -> Option<Shown> {
+    Some(match event.clone() {
         AgentEvent::Output(text) => Shown::Output { text },
         AgentEvent::ToolCall { name, detail } => Shown::ToolCall { name, detail },
         AgentEvent::ToolResult { text, is_error } => Shown::ToolResult { text, is_error },
@@ -149,7 +181,8 @@ fn shown(event: &AgentEvent) -> Shown {
         AgentEvent::Limit { reached, resets_at } => Shown::Limit { reached, resets_at },
         AgentEvent::Retrying { trouble } => Shown::Retrying { trouble },
         AgentEvent::Notice(text) => Shown::Notice { text },
-    }
+        AgentEvent::Model(_) | AgentEvent::TurnEnded { .. } => return None,
+    })
 }
 
 /// What a driver had told, of what was recorded.

@@ -60,7 +60,11 @@ pub(crate) fn sandbox(workspace: &Path, config: &Config) -> Result<Sandbox, Fail
         Choice::None => (None, format!("none, as configured: {UNCONFINED}")),
     };
     let writable = config.agent.writable.iter().map(|written| place(workspace, written)).collect();
-    Ok(Sandbox { kind, says, writable })
+    let git = match &kind {
+        Some(Kind::Bwrap { .. }) => sandbox::landlock().ok().or_else(|| kind.clone()),
+        Some(Kind::Landlock(_)) | None => kind.clone(),
+    };
+    Ok(Sandbox { kind, git, says, writable })
 }
 
 /// Landlock asks nothing of the system but its kernel, so it comes first.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use wiggum_core::stream::Stream;
-use wiggum_engine::tools::{self as engine, CallOutcome, Ready, ToolCall, Tools};
+use wiggum_engine::tools::{self as engine, CallOutcome, NotReady, Ready, ToolCall, Tools};
 use wiggum_integrations::{CallError, CallResult, Launcher, Prepared, Program, Running, Servers, Sink};
 use wiggum_workspace::process::{self, CommandLine, Ended, Grace, Input, Launch, LaunchError, Stop};
 
@@ -84,13 +84,18 @@ struct Toolbox {
 }
 
 impl Tools for Toolbox {
-    fn prepare(&self, call: &ToolCall, marker: &(String, String)) -> Result<Box<dyn Ready>, String> {
+    fn prepare(&self, call: &ToolCall, marker: &(String, String)) -> Result<Box<dyn Ready>, NotReady> {
         let servers = self.servers.get_or_init(|| {
             Arc::new(servers(&self.workspace, &self.config, &self.env).with_marker(marker.clone()))
         });
         let prepared = servers.prepare(&call.server, &call.tool, &call.params).map_err(|error| {
             let hint = error.hint().map_or_else(String::new, |hint| format!("; {hint}"));
-            format!("{error}{hint}")
+            let message = format!("{error}{hint}");
+            if error.is_permanent() {
+                NotReady::Permanent { message }
+            } else {
+                NotReady::Temporary { message }
+            }
         })?;
         Ok(Box::new(Call { servers: Arc::clone(servers), prepared, params: call.params.clone() }))
     }
@@ -116,6 +121,7 @@ impl Ready for Call {
             Ok(CallResult { structured: Some(data), .. }) => CallOutcome::Done { result: data.to_string() },
             Ok(CallResult { text, .. }) => CallOutcome::Done { result: text },
             Err(CallError::Refused(message)) => CallOutcome::Refused { message },
+            Err(CallError::Impossible(message)) => CallOutcome::Impossible { message },
             Err(CallError::Uncertain(message)) => CallOutcome::Uncertain { message },
         }
     }

@@ -48,6 +48,19 @@ pub(crate) fn note(dir: &StateDir, id: LoopId) {
     }
 }
 
+/// This very call, as it can be typed again.
+pub(crate) fn this_call() -> String {
+    let words = std::env::args().skip(1).map(|word| shell_word(&word));
+    std::iter::once("wiggum".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// A word as a shell reads it back.
+pub(crate) fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./@+=:,%".contains(c);
+    let plain = !text.is_empty() && text.chars().all(is_plain);
+    if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
 /// Starts a loop again and leaves it alone; what it prints is in a file beside its journal.
 pub(crate) fn again(dir: &StateDir, id: LoopId, identity: &Identity) -> io::Result<u32> {
     let place = dir.loop_dir(id);
@@ -64,14 +77,12 @@ pub(crate) fn again(dir: &StateDir, id: LoopId, identity: &Identity) -> io::Resu
 
 /// Starts a run in a process of its own, which outlives us; what it prints is in the file that is told.
 pub(crate) fn apart(
-    workspace: &Path,
+    dir: &StateDir,
     directory: &Path,
     name: &str,
     arguments: &[impl Into<OsString> + Clone],
 ) -> io::Result<(u32, PathBuf)> {
-    let dir = StateDir::of(workspace);
     let log = dir.path().join(format!("started-{}.log", plain(name)));
-    dir.create()?;
     let file = File::options().create(true).append(true).open(&log)?;
     let command = CommandLine::new(std::env::current_exe()?, arguments.iter().cloned());
     Ok((process::detach(&command, directory, &[], file)?, log))

@@ -1,9 +1,11 @@
 //! Makes agents of what is configured: who works, who takes over, and what each of them is given.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use wiggum_agents::{AgentSpec, CommandAgent, Driver, Family, ScriptedAgent};
 use wiggum_core::policy;
+use wiggum_core::task::{FileStatus, Task};
 use wiggum_engine::Agent;
 use wiggum_workspace::process::CommandLine;
 
@@ -23,7 +25,12 @@ pub(crate) struct Team {
 
 /// All agents that are configured or known, the first choice made sure to be there. `sandboxed` if
 /// our own sandbox will be around them.
-pub(crate) fn team(workspace: &Path, config: &Config, sandboxed: bool) -> Result<Team, Failure> {
+pub(crate) fn team(
+    workspace: &Path,
+    config: &Config,
+    sandboxed: bool,
+    tasks: &[Task],
+) -> Result<Team, Failure> {
     let first = first_choice(config)?;
     let mut rules = config.policy.agents.clone();
     rules.order = [first.clone()].into_iter().chain(config.agent.fallback.clone()).collect();
@@ -46,20 +53,58 @@ pub(crate) fn team(workspace: &Path, config: &Config, sandboxed: bool) -> Result
             api::check(&describe(config, name, *name == first))?;
         }
     }
-    if rules.order.len() == 1 {
-        present(workspace, config, &first)?;
+    check_tasks(config, &agents, tasks)?;
+    // Somebody else may take over, but not if nobody is there.
+    let absent = rules.order.iter().filter_map(|name| present(workspace, config, name).err());
+    let absent: Vec<Failure> = absent.collect();
+    if absent.len() == rules.order.len() {
+        return Err(together(absent));
     }
     Ok(Team { agents, rules })
 }
+
+/// A task that names somebody nobody knows is not given to somebody else.
+fn check_tasks(config: &Config, agents: &[Agent], tasks: &[Task]) -> Result<(), Failure> {
+    let is_left = |task: &&Task| match task.status {
+        FileStatus::Open | FileStatus::Failed => true,
+        FileStatus::Done | FileStatus::Skipped => false,
+    };
+    let is_known = |name: &String| agents.iter().any(|agent| agent.name == *name);
+    let named = tasks.iter().filter(is_left).filter_map(|task| Some((&task.id, task.agent.as_ref()?)));
+    match named.into_iter().find(|(_, name)| !is_known(name)) {
+        Some((task, name)) => {
+            let failure = unknown(config, name);
+            Err(Failure { message: format!("{task}: {}", failure.message), ..failure })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Agents that may be asked to work and cannot, for want of a key, while others can: each with why.
+pub(crate) fn without_key(config: &Config) -> Vec<String> {
+    let first = config.agent.name.iter();
+    let named: BTreeSet<&String> =
+        first.chain(&config.agent.fallback).chain(config.policy.agents.roles.values()).collect();
+    let why = |name: &&String| missing_key(config, name).map(|failure| (name.to_string(), failure.message));
+    named.iter().filter_map(why).map(|(name, why)| format!("{name} cannot work: {why}")).collect()
+}
+
+/// The built-in agent is known to fail without its key, before anybody is asked.
+fn missing_key(config: &Config, name: &str) -> Option<Failure> {
+    family(config, name).filter(|family| family.is_built_in())?;
+    api::check_key(&describe(config, name, config.agent.name.as_deref() == Some(name))).err()
+}
+
+pub(crate) const NO_AGENT: &str = "no agent is configured";
 
 fn first_choice(config: &Config) -> Result<String, Failure> {
     if config.agent.command.is_some() || config.agent.scenario.is_some() {
         return Ok(UNNAMED.to_owned());
     }
     config.agent.name.clone().ok_or_else(|| {
-        Failure::usage("no agent is configured").hint(
+        Failure::usage(NO_AGENT).hint(
             "name one: `wiggum run --agent claude` (`wiggum agents` tells what is there), or any command: \
-             `wiggum run --agent-command 'my-agent --yes'`",
+             `wiggum run --agent-command 'my-agent --yes'`; or set `name` or `command` in [agent] of wiggum.toml",
         )
     })
 }
@@ -107,7 +152,12 @@ fn unnamed(workspace: &Path, config: &Config) -> Result<Agent, Failure> {
     })
 }
 
-fn named(config: &Config, name: &str, mut described: NamedAgent, sandboxed: bool) -> Result<Agent, Failure> {
+pub(crate) fn named(
+    config: &Config,
+    name: &str,
+    mut described: NamedAgent,
+    sandboxed: bool,
+) -> Result<Agent, Failure> {
     if family(config, name).is_some_and(Family::is_built_in) {
         described.args.splice(0..0, api::arguments(&described.api));
         described.pass_env.extend(api::key_variables(&described.api));
@@ -119,6 +169,7 @@ fn named(config: &Config, name: &str, mut described: NamedAgent, sandboxed: bool
             name: name.to_owned(),
             family,
             program: described.program,
+            settings_model: settings_model(family, &described.args, &env),
             model: described.model,
             args: described.args,
             env: env.clone(),
@@ -133,17 +184,32 @@ fn named(config: &Config, name: &str, mut described: NamedAgent, sandboxed: bool
     Ok(Agent { name: name.to_owned(), driver, env, pass_env: described.pass_env })
 }
 
+/// The model that the agent's own settings choose.
+fn settings_model(family: Family, args: &[String], env: &[(String, String)]) -> Option<String> {
+    let own = |name: &str| env.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+    let home = own("HOME").map(PathBuf::from).or_else(|| std::env::var_os("HOME").map(PathBuf::from));
+    let variable = |name: &str| own(name).or_else(|| std::env::var(name).ok());
+    family.settings_model(args, &variable, &home.unwrap_or_default())
+}
+
 /// The family of an agent: what its section says, else the one of the same name.
 pub(crate) fn family(config: &Config, name: &str) -> Option<Family> {
     let said = config.agents.get(name).and_then(|agent| agent.family.as_deref());
     Family::from_name(said.unwrap_or(name))
 }
 
-/// A missing program is said before anything runs, unless somebody else can take over.
+/// What is wrong with several agents, as one message with the advice for the first.
+fn together(failures: Vec<Failure>) -> Failure {
+    let messages: Vec<String> = failures.iter().map(|failure| failure.message.clone()).collect();
+    let first = failures.into_iter().next().unwrap_or_else(|| Failure::usage(""));
+    Failure { message: messages.join("; "), ..first }
+}
+
+/// Is its program there, or its key, as far as can be told before it runs?
 fn present(workspace: &Path, config: &Config, name: &str) -> Result<(), Failure> {
     let Some(family) = family(config, name) else { return Ok(()) };
     if family.is_built_in() {
-        return api::check_key(&describe(config, name, true));
+        return api::check_key(&describe(config, name, config.agent.name.as_deref() == Some(name)));
     }
     let own = config.agents.get(name).and_then(|agent| agent.program.clone());
     let program = own.unwrap_or_else(|| family.program().to_owned());

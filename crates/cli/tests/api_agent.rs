@@ -60,7 +60,7 @@ fn a_backlog_is_worked_off_with_a_refuted_claim_on_the_way() {
         when("Do B", claims()),
     ]);
     let verify = "test -f a.txt || { echo no-a-yet; exit 3; }";
-    run(&sandbox, &url, &["--verify", verify]).exits(0).says("claimed, but not done");
+    run(&sandbox, &url, &["--baseline", "off", "--verify", verify]).exits(0).says("claimed, but not done");
 
     assert_eq!(sandbox.worked_on(), ["A", "A", "B"]);
     assert_eq!(sandbox.subjects(), ["first", "backlog", "A: Do A", "B: Do B"]);
@@ -133,9 +133,14 @@ fn what_is_missing_is_said_before_anything_runs() {
     complaint(&sandbox, &["--provider", "openai", "--model", "m"], &["OPENAI_API_KEY is not set", "key_env"]);
     complaint(&sandbox, &["--provider", "opnai", "--model", "m"], &["did you mean \"openai\""]);
     complaint(&sandbox, &["--base-url", "localhost:1", "--model", "m"], &["is not the address", "hint: "]);
+    // Nobody takes over who could.
+    let fallback = "[agents.other]\nfamily = \"api\"\nprovider = \"anthropic\"\nmodel = \"m\"\n";
+    sandbox.write("wiggum.toml", fallback);
+    let both = ["--provider", "openai", "--model", "m", "--fallback", "other"];
+    complaint(&sandbox, &both, &["OPENAI_API_KEY is not set"]);
     sandbox.env("WIGGUM_AGENT_PRICES", "{ inptu = \"3\" }");
     complaint(&sandbox, &["--provider", "ollama", "--model", "m"], &["no name `inptu`", "hint: "]);
-    assert!(!sandbox.exists(".wiggum/wiggum.db"));
+    assert!(!sandbox.has_store());
 }
 
 #[test]
@@ -204,7 +209,7 @@ fn the_agents_are_listed_with_their_keys() {
     assert_eq!(login("local"), (json!(true), json!("needs no key")));
     assert_eq!(login("api").0, json!(false));
     assert_eq!(row("gpt")["choice"], 1);
-    assert_eq!(row("gpt")["can"], json!(["live", "usage", "cost", "resume"]));
+    assert_eq!(row("gpt")["can"], json!(["live", "usage", "cost", "budget", "resume"]));
     assert_eq!(row("api")["version"], env!("CARGO_PKG_VERSION"));
 }
 
@@ -233,4 +238,29 @@ fn cost_is_told_only_if_it_is_known() {
     };
     assert_eq!(cost(""), "unpriced");
     assert_eq!(cost("{ input = \"100\", output = \"1000\" }"), "$0.16");
+}
+
+#[test]
+fn it_is_told_what_is_left_and_ends_in_order_before_a_call_that_would_go_beyond() {
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    let usage = wiggum_testkit::Usage { input: 500_000, ..Default::default() };
+    let (stub, url) = stub([
+        when("Do A", writes("a.txt", "a\n").uses(usage)),
+        when("Do A", claims().uses(usage)),
+        when("Do B", writes("b.txt", "b\n").uses(usage)).forever(),
+    ]);
+    let config = "[budget]\nmax_cost = 1.1\n[handoff]\nbudget_threshold = 0\n[prices.\"stub-model\"]\ninput = 1\noutput = 1\n";
+    sandbox.write("wiggum.toml", config);
+    sandbox.commit_all("settings");
+    run(&sandbox, &url, &["--verify", "true"])
+        .exits(4)
+        .says("handed over: 136 % of the budget is spent")
+        .says("spent $1.50 of $1.10 (loop budget), $0.40 over");
+    // $0.5 each: two for A; the first for B begins with $0.1 left, and no other follows it.
+    assert_eq!(stub.asked().len(), 3);
+    let state = sandbox.state();
+    let entry = state.task(&"B".into()).unwrap();
+    assert_eq!((entry.failures, entry.kept.is_some()), (0, true));
+    let last = facts(&sandbox).pop().unwrap();
+    assert_eq!(last.0.trouble, Some(Trouble::Budget));
 }

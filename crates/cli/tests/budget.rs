@@ -6,22 +6,16 @@
 mod support;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use support::{Sandbox, prd};
+use wiggum_core::budget::Spans;
 use wiggum_core::checker;
 use wiggum_core::event::{Envelope, Event};
 use wiggum_core::state::Loop;
-use wiggum_engine::state_dir::StateDir;
 use wiggum_store::{Registry, Store};
-
-/// Agents that cannot be spoken to would be ended near a limit, if they had not just claimed.
-fn with_tasks(ids: &[&str]) -> Sandbox {
-    let mut sandbox = Sandbox::with_tasks(ids);
-    sandbox.env("WIGGUM_HANDOFF_BUDGET_THRESHOLD", "0");
-    sandbox
-}
 
 /// A scenario in which every call costs so much; `more` are further steps before that.
 fn scenario(sandbox: &Sandbox, cost: f64, more: &str) -> String {
@@ -56,10 +50,10 @@ fn alerts(sandbox: &Sandbox) -> Vec<f64> {
 
 #[test]
 fn a_run_ends_when_its_budget_is_used_up_and_goes_on_when_it_is_raised() {
-    let sandbox = with_tasks(&["A", "B", "C", "D", "E"]);
+    let sandbox = Sandbox::with_tasks(&["A", "B", "C", "D", "E"]);
     run(&sandbox, 0.4, &["--max-cost", "1"])
         .exits(4)
-        .says("spent $1.20 of $1.00 (loop budget) (budget_exhausted)")
+        .says("spent $1.20 of $1.00 (loop budget), $0.20 over (budget_exhausted)")
         .says("$0.80 of $1.00 are spent (budget: loop)")
         .says("hint: raise the budget (--max-cost");
     assert_eq!(sandbox.worked_on(), ["A", "B", "C"]);
@@ -75,9 +69,52 @@ fn a_run_ends_when_its_budget_is_used_up_and_goes_on_when_it_is_raised() {
     assert_eq!(sandbox.worked_on(), ["A", "B", "C", "D", "E"]);
 }
 
+/// A scenario in which the agent at B would go on for 21 answers.
+fn goes_on(sandbox: &Sandbox) -> String {
+    let answer = "{ usage = { input_tokens = 100, cost_usd = 0.9 } },\n";
+    let busy = "{ write = { path = \"half.txt\", content = \"half\" } }, { run = \"exec sleep 1000\" },\n";
+    let text = format!(
+        "[[attempt]]\ntask = \"B\"\nsteps = [\n{answer}{busy}{}\n{{ claim = \"\" }}]\n\
+         [[attempt]]\nsteps = [{{ run = \"echo a > a.txt\" }},\n{answer}{{ claim = \"\" }}]\n",
+        answer.repeat(20)
+    );
+    let path = sandbox.base().join("goes_on.toml");
+    fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn an_agent_is_stopped_in_the_middle_of_its_work_when_the_budget_is_used_up() {
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    let scenario = goes_on(&sandbox);
+    let args = ["run", "--headless", "--verify", "true", "--scenario", &scenario, "--max-cost", "1"];
+    sandbox
+        .wiggum(&args)
+        .exits(4)
+        .says("the agent is stopped at the loop budget: $1.80 of $1.00 are spent")
+        .says("spent $1.80 of $1.00 (loop budget), $0.80 over (budget_exhausted)");
+    assert_eq!(sandbox.state().usage.cost_usd, 1.8, "what it had used is paid for");
+    let state = sandbox.state();
+    let entry = state.task(&"B".into()).unwrap();
+    assert_eq!((entry.failures, entry.kept.is_some(), sandbox.state_of("B")), (0, true, "open"));
+    sandbox.check();
+}
+
+#[test]
+fn a_task_that_gets_too_dear_is_stopped_in_the_middle_and_fails() {
+    let mut sandbox = Sandbox::with_tasks(&["B", "C"]);
+    sandbox.env("WIGGUM_BUDGET_TASK_COST", "0.5");
+    let scenario = goes_on(&sandbox);
+    sandbox
+        .wiggum(&["run", "--headless", "--verify", "true", "--scenario", &scenario])
+        .exits(6)
+        .says("B failed: it cost $0.90 of $0.50 (task budget), $0.40 over");
+    assert_eq!((sandbox.state_of("B"), sandbox.state_of("C")), ("failed", "done"));
+}
+
 #[test]
 fn nonsense_is_refused_before_anything_runs() {
-    let sandbox = with_tasks(&["A"]);
+    let sandbox = Sandbox::with_tasks(&["A"]);
     for cost in ["-1", "NaN", "much"] {
         run(&sandbox, 0.1, &[&format!("--max-cost={cost}")]).complains(2, &["--max-cost", "hint: "]);
     }
@@ -89,7 +126,7 @@ fn nonsense_is_refused_before_anything_runs() {
 
 #[test]
 fn a_throttled_run_waits_visibly_and_goes_on() {
-    let mut sandbox = with_tasks(&["A", "B", "C"]);
+    let mut sandbox = Sandbox::with_tasks(&["A", "B", "C"]);
     sandbox.env("WIGGUM_BUDGET_ACTION", "throttle");
     sandbox.env("WIGGUM_BUDGET_THROTTLE", "150ms");
     run(&sandbox, 0.5, &["--max-cost", "0.5"])
@@ -109,7 +146,7 @@ fn a_throttled_run_waits_visibly_and_goes_on() {
 
 #[test]
 fn an_alert_comes_once_also_after_a_restart() {
-    let mut sandbox = with_tasks(&["A", "B", "C", "D"]);
+    let mut sandbox = Sandbox::with_tasks(&["A", "B", "C", "D"]);
     sandbox.env("WIGGUM_BUDGET_ACTION", "alert-only");
     sandbox.env("WIGGUM_BUDGET_ALERT_AT", "[0.5, 0.8]");
     run(&sandbox, 0.3, &["--max-cost", "1", "--max-iterations", "2"]).exits(3);
@@ -120,7 +157,7 @@ fn an_alert_comes_once_also_after_a_restart() {
 
 #[test]
 fn a_task_that_gets_too_dear_fails_and_the_others_go_on() {
-    let mut sandbox = with_tasks(&["A", "B"]);
+    let mut sandbox = Sandbox::with_tasks(&["A", "B"]);
     sandbox.env("WIGGUM_BUDGET_TASK_COST", "1");
     let never = scenario(&sandbox, 0.6, "").replace("scenario.toml", "never.toml");
     let text = fs::read_to_string(sandbox.base().join("scenario.toml")).unwrap();
@@ -130,14 +167,14 @@ fn a_task_that_gets_too_dear_fails_and_the_others_go_on() {
     sandbox
         .wiggum(&["run", "--headless", "--scenario", &never])
         .exits(6)
-        .says("A failed: it cost $1.20 of $1.00 (task budget)");
+        .says("A failed: it cost $1.20 of $1.00 (task budget), $0.20 over");
     assert_eq!(sandbox.worked_on(), ["A", "A", "B"]);
     assert_eq!((sandbox.state_of("A"), sandbox.state_of("B")), ("failed", "done"));
 }
 
 #[test]
 fn an_hour_has_so_many_calls_and_the_loop_says_what_it_waits_for() {
-    let mut sandbox = with_tasks(&["A", "B"]);
+    let mut sandbox = Sandbox::with_tasks(&["A", "B"]);
     sandbox.env("MAX_CALLS_PER_HOUR", "1");
     sandbox.make_pipe("ready");
     let ready = format!("{{ run = \"echo > '{}'\" }},", sandbox.base().join("ready").display());
@@ -145,7 +182,7 @@ fn an_hour_has_so_many_calls_and_the_loop_says_what_it_waits_for() {
     let started = sandbox.launch(&sandbox.root, &["run", "--headless", "--scenario", &scenario]);
     sandbox.wait_ready();
     sandbox.wait_for(|event| matches!(event, Event::TaskCompleted { .. }));
-    let file = sandbox.state_dir().loop_dir(sandbox.loop_id()).join("status.json");
+    let file = sandbox.shared_file("status.json");
     let waits = || fs::read_to_string(&file).is_ok_and(|text| text.contains("1 calls an hour are used"));
     let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while !waits() {
@@ -159,7 +196,7 @@ fn an_hour_has_so_many_calls_and_the_loop_says_what_it_waits_for() {
 
 #[test]
 fn what_an_interrupted_agent_had_used_is_paid_for() {
-    let sandbox = with_tasks(&["A"]);
+    let sandbox = Sandbox::with_tasks(&["A"]);
     sandbox.make_pipe("ready");
     let path = sandbox.base().join("hang.toml");
     let ready = sandbox.base().join("ready");
@@ -179,8 +216,34 @@ fn what_an_interrupted_agent_had_used_is_paid_for() {
 }
 
 #[test]
+fn what_an_agent_had_used_is_paid_for_although_wiggum_was_killed() {
+    let mut sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.env("WIGGUM_BUDGET_MAX_COST", "1");
+    let path = sandbox.base().join("hang.toml");
+    let steps = "{ usage = { input_tokens = 7, cost_usd = 0.25 } }, { run = \"exec sleep 1000\" }";
+    let once = format!("[[attempt]]\nnumber = 1\nsteps = [{steps}]\n");
+    fs::write(&path, &once).unwrap();
+    let scenario = path.display().to_string();
+    let started = sandbox.launch(&sandbox.root, &["run", "--headless", "--scenario", &scenario]);
+    let is_there = || {
+        let dir = sandbox.state_dir_of(&sandbox.root).filter(|dir| dir.database().exists());
+        dir.is_some() && !sandbox.store().loops().unwrap().is_empty()
+    };
+    while !is_there() {
+        std::thread::yield_now();
+    }
+    sandbox.wait_for(|event| matches!(event, Event::UsageSeen { .. }));
+    started.kill();
+    run(&sandbox, 0.5, &[]).exits(0);
+    assert_eq!(sandbox.state().usage.cost_usd, 0.75);
+    let report = json(&sandbox, &["cost", "--json"]);
+    assert_eq!((&report["total"]["cost_usd"], &report["total"]["calls"]), (&0.75.into(), &2.into()));
+    sandbox.check();
+}
+
+#[test]
 fn sums_by_anything_are_the_total() {
-    let sandbox = with_tasks(&["A", "B", "C"]);
+    let sandbox = Sandbox::with_tasks(&["A", "B", "C"]);
     run(&sandbox, 0.125, &[]).exits(0);
     for by in ["task", "agent", "model", "day", "loop"] {
         let report = json(&sandbox, &["cost", "--by", by, "--json"]);
@@ -205,7 +268,7 @@ fn sums_by_anything_are_the_total() {
 
 #[test]
 fn the_rest_is_foreseen_and_drawn() {
-    let mut sandbox = with_tasks(&["A", "B", "C", "D"]);
+    let mut sandbox = Sandbox::with_tasks(&["A", "B", "C", "D"]);
     sandbox.wiggum(&["cost", "--forecast"]).exits(0).says("no loops here yet");
     run(&sandbox, 0.5, &["--max-iterations", "2"]).exits(3);
     let report = json(&sandbox, &["cost", "--json"]);
@@ -227,7 +290,7 @@ fn the_rest_is_foreseen_and_drawn() {
 
 #[test]
 fn the_final_account_holds_what_was_foreseen_against_the_truth() {
-    let sandbox = with_tasks(&["A", "B", "C", "D"]);
+    let sandbox = Sandbox::with_tasks(&["A", "B", "C", "D"]);
     run(&sandbox, 0.5, &["--max-iterations", "1"]).exits(3);
     run(&sandbox, 0.25, &[]).exits(0);
     let report = json(&sandbox, &["report", "--json"]);
@@ -261,8 +324,69 @@ fn claude_without_cost(sandbox: &Sandbox) {
 }
 
 #[test]
+fn a_limit_in_dollars_is_refused_for_an_agent_that_is_known_to_have_no_price() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let worker = "cat > /dev/null; echo x > a.txt; echo '<promise>DONE</promise>'";
+    let run = |args: &[&str]| {
+        let mut all = vec!["run", "--headless", "--agent-command", worker];
+        all.extend(args);
+        sandbox.wiggum(&all)
+    };
+    run(&["--max-cost", "5"]).complains(
+        2,
+        &[
+            "`budget.max_cost` cannot hold the agent `agent`: it does not tell what it uses",
+            "--allow-unpriced",
+        ],
+    );
+    assert!(!sandbox.exists(".wiggum/wiggum.db"), "nothing has begun");
+    let api = |model: &str, more: &[&str]| {
+        let mut all = vec!["run", "--headless", "--agent", "api", "--provider", "ollama", "--model", model];
+        all.extend(more);
+        sandbox.wiggum(&all)
+    };
+    let unknown = "nobody knows what its model `qwen3-coder` costs";
+    api("qwen3-coder", &["--max-cost", "5"]).complains(2, &[unknown, "[prices.\"qwen3-coder\"]"]);
+    sandbox.write("wiggum.toml", "[budget]\ntask_cost = 1\n");
+    sandbox.commit_all("settings");
+    api("qwen3-coder", &[]).complains(2, &["`budget.task_cost` cannot hold"]);
+    // Its honest twins: known not to matter, or limited otherwise.
+    let run = run(&["--allow-unpriced"]).exits(0);
+    let note = "note: nobody knows what agent costs: no budget in dollars holds it";
+    assert!(run.stderr.contains(note), "{}", run.stderr);
+}
+
+#[test]
+fn the_model_in_the_settings_of_codex_has_a_price() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let program = sandbox.base().join("agents/codex");
+    let lines = [
+        r#"{"type":"thread.started","thread_id":"t"}"#,
+        r#"{"type":"item.completed","item":{"id":"1","type":"agent_message","text":"<promise>DONE</promise>"}}"#,
+        r#"{"type":"turn.completed","usage":{"input_tokens":1000000,"cached_input_tokens":0,"output_tokens":0}}"#,
+    ];
+    let says = lines.map(|line| format!("echo '{line}'\n")).concat();
+    fs::write(&program, format!("#!/bin/sh\ncat > /dev/null\n{says}")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    sandbox.write("wiggum.toml", &format!("[agents.codex]\nprogram = \"{}\"\n", program.display()));
+    sandbox.commit_all("settings");
+    let run = || sandbox.wiggum(&["run", "--headless", "--agent", "codex", "--max-cost", "5"]);
+    run().complains(2, &["it tells neither its cost nor its model"]);
+    let settings = |text: &str| {
+        let dir = sandbox.base().join("home/.codex");
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("config.toml"), text).unwrap();
+    };
+    settings("model = \"unheard-of\"\n");
+    run().complains(2, &["nobody knows what its model `unheard-of` costs"]);
+    settings("model = \"gpt-5.6-terra\"\n");
+    run().exits(0);
+    sandbox.wiggum(&["cost"]).exits(0).says("$2.00");
+}
+
+#[test]
 fn tokens_without_a_price_are_unpriced_and_never_free() {
-    let sandbox = with_tasks(&["A", "B"]);
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
     claude_without_cost(&sandbox);
     sandbox
         .wiggum(&["run", "--headless", "--agent", "mine", "--max-cost", "1"])
@@ -282,7 +406,7 @@ fn tokens_without_a_price_are_unpriced_and_never_free() {
 
 #[test]
 fn the_users_prices_count_where_the_agent_tells_no_cost() {
-    let sandbox = with_tasks(&["A", "B", "C"]);
+    let sandbox = Sandbox::with_tasks(&["A", "B", "C"]);
     claude_without_cost(&sandbox);
     let mut config = sandbox.read("wiggum.toml");
     config.push_str("[prices.\"model-x\"]\ninput = 3\noutput = 15\n");
@@ -292,13 +416,24 @@ fn the_users_prices_count_where_the_agent_tells_no_cost() {
         .wiggum(&["run", "--headless", "--agent", "mine", "--max-cost", "8"])
         .exits(4)
         .says("spent $9.00 of $8.00 (loop budget)");
-    sandbox.wiggum(&["cost", "--by", "model"]).exits(0).says("model-x").says("$9.00");
+    let said = "by kind of token: input $6.00, output $3.00, cache read $0.00, cache write $0.00";
+    sandbox.wiggum(&["cost", "--by", "model"]).exits(0).says("model-x").says("$9.00").says(said);
+    let report = json(&sandbox, &["cost", "--json"]);
+    let kinds = &report["total"]["cost_by_kind"];
+    assert_eq!((&kinds["input_usd"], &kinds["output_usd"]), (&6.0.into(), &3.0.into()), "{report}");
+    assert_eq!((&kinds["cache_read_usd"], &report["total"]["unsplit_usd"]), (&0.0.into(), &0.0.into()));
+    let csv = sandbox.wiggum(&["cost", "--csv"]).exits(0).stdout;
+    assert!(
+        csv.lines().next().unwrap().ends_with("input_usd,output_usd,cache_read_usd,cache_write_usd"),
+        "{csv}"
+    );
+    assert!(csv.lines().nth(1).unwrap().ends_with(",3,1.5,0,0"), "{csv}");
     sandbox.wiggum(&["config", "show"]).exits(0).says("prices.\"model-x\".input");
 }
 
 /// The journal of the only loop of a work tree.
-fn journal_of(tree: &Path) -> Vec<Envelope> {
-    let store = Store::open_existing(&StateDir::of(tree).database()).unwrap().unwrap();
+fn journal_of(sandbox: &Sandbox, tree: &Path) -> Vec<Envelope> {
+    let store = Store::open_existing(&sandbox.state_dir_of(tree).unwrap().database()).unwrap().unwrap();
     let loops = store.loops().unwrap();
     store.read(loops[0].id, 0).unwrap()
 }
@@ -335,16 +470,18 @@ fn loops_of_one_project_spend_no_more_than_it_has_but_for_calls_under_way() {
     killed.kill();
     let back = start(&trees[0]);
     for run in runs.into_iter().chain([back]) {
-        run.outcome_only().exits(4).says("$1.00 (project budget) (budget_exhausted)");
+        run.outcome_only().exits(4).says("$1.00 (project budget)").says("(budget_exhausted)");
     }
     let mut told = 0.0;
     for tree in &trees {
-        let journal = journal_of(tree);
+        let journal = journal_of(&sandbox, tree);
         let violations = checker::check(&journal);
         assert!(violations.is_empty(), "{violations:?}");
         told += Loop::fold(&journal).usage.cost_usd;
     }
-    let shared = registry(&sandbox).shared(&sandbox.root.join(".git").display().to_string()).unwrap();
+    let shared = registry(&sandbox)
+        .shared(&sandbox.root.join(".git").display().to_string(), &Spans::default())
+        .unwrap();
     let spent = shared.project.spent.cost_usd;
     assert_eq!((shared.project.in_flight, shared.organisation), (0, shared.project));
     assert!((1.0 - 1e-9..=1.0 + 3.0 * COST + 1e-9).contains(&spent), "{spent}");
@@ -357,17 +494,19 @@ fn loops_of_one_project_spend_no_more_than_it_has_but_for_calls_under_way() {
 
 #[test]
 fn a_call_is_settled_as_soon_as_it_is_over() {
-    let mut sandbox = with_tasks(&["A"]);
+    let mut sandbox = Sandbox::with_tasks(&["A"]);
     sandbox.env("WIGGUM_BUDGET_PROJECT_COST", "5");
     sandbox.make_pipe("ready");
     sandbox.make_pipe("go");
     let scenario = scenario(&sandbox, 0.3, "");
     let check = r#"sh -c 'echo > "$SANDBOX/ready"; cat "$SANDBOX/go"'"#;
-    let args = ["run", "--headless", "--scenario", &scenario, "--verify", check];
+    let args = ["run", "--headless", "--scenario", &scenario, "--baseline", "off", "--verify", check];
     let started = sandbox.launch(&sandbox.root, &args);
     sandbox.wait_ready();
     // Its checks run for as long as they like; what the agent cost is known to others already.
-    let shared = registry(&sandbox).shared(&sandbox.root.join(".git").display().to_string()).unwrap();
+    let shared = registry(&sandbox)
+        .shared(&sandbox.root.join(".git").display().to_string(), &Spans::default())
+        .unwrap();
     assert_eq!((shared.project.spent.cost_usd, shared.project.in_flight), (0.3, 0));
     sandbox.go();
     started.finish().exits(0);
@@ -375,7 +514,7 @@ fn a_call_is_settled_as_soon_as_it_is_over() {
 
 #[test]
 fn loops_of_all_repositories_share_what_the_organisation_has() {
-    let mut sandbox = with_tasks(&["A", "B", "C"]);
+    let mut sandbox = Sandbox::with_tasks(&["A", "B", "C"]);
     let data = sandbox.base().join("data");
     sandbox.env("WIGGUM_DATA_DIR", data.to_str().unwrap());
     run(&sandbox, 0.4, &["--max-iterations", "2"]).exits(3);
@@ -396,4 +535,43 @@ fn loops_of_all_repositories_share_what_the_organisation_has() {
     assert_eq!(seen.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>(), [other, root]);
     assert!(entries.iter().all(|entry| entry.holder.is_none() && entry.state_dir.is_dir()));
     assert_eq!(seen[1].1, 0.8);
+}
+
+#[test]
+fn a_budget_with_a_period_counts_what_was_spent_in_it_and_says_when_it_resets() {
+    let mut sandbox = Sandbox::with_tasks(&["A", "B", "C"]);
+    let data = sandbox.base().join("data");
+    sandbox.env("WIGGUM_DATA_DIR", data.to_str().unwrap());
+    sandbox.env("WIGGUM_BUDGET_ORGANISATION_COST", "1");
+    // Another loop spent more than that, long ago.
+    let entry = wiggum_store::registry::Entry {
+        id: wiggum_core::ids::LoopId(uuid::Uuid::from_u128(7)),
+        identity: wiggum_store::Identity {
+            repository: "/elsewhere".to_owned(),
+            backlog: "PRD.json".to_owned(),
+            name: "main".to_owned(),
+        },
+        project: "/elsewhere".to_owned(),
+        state_dir: "/elsewhere/.wiggum".into(),
+        holder: None,
+        seen_at: jiff::Timestamp::UNIX_EPOCH,
+        spent: wiggum_core::budget::Sum { cost_usd: 5.0, tokens: 5 },
+    };
+    let mut registry = Registry::open(&data.join(Registry::FILE)).unwrap();
+    registry.enter(&entry, &[(jiff::Timestamp::UNIX_EPOCH, entry.spent)]).unwrap();
+    run(&sandbox, 0.6, &[]).exits(4).says("spent $5.00 of $1.00 (organisation budget), $4.00 over");
+    assert!(sandbox.worked_on().is_empty());
+    sandbox.env("WIGGUM_BUDGET_ORGANISATION_PERIOD", "month");
+    run(&sandbox, 0.6, &[])
+        .exits(4)
+        .says("spent $1.20 of $1.00 (organisation budget of this month, resets 2");
+    assert_eq!(sandbox.worked_on(), ["A", "B"]);
+    sandbox.wiggum(&["cost"]).exits(0).says("organisation budget: $1.20 of $1.00 a month, resets 2");
+    sandbox.wiggum(&["status"]).exits(0).says("$1.20 of $1.00 a month, resets 2");
+    let budget = &json(&sandbox, &["cost", "--json"])["budgets"][0];
+    assert_eq!(budget["period"], "month");
+    assert!(budget["resets_at"].as_str().unwrap().ends_with(":00Z"), "{budget}");
+    sandbox.write("wiggum.toml", "[budget]\norganisation_period = \"fortnight\"\n");
+    sandbox.env("WIGGUM_BUDGET_ORGANISATION_PERIOD", "");
+    sandbox.wiggum(&["config", "show"]).complains(2, &["wiggum.toml:2", "month"]);
 }

@@ -163,8 +163,7 @@ fn going_back_puts_branch_tasks_and_backlog_back_and_keeps_what_came_after() {
     assert_eq!(backlog.matches("\"passes\": true").count(), 1, "{backlog}");
     assert_eq!([sandbox.state_of("A"), sandbox.state_of("B")], ["done", "open"]);
     // Nobody takes it for the run that ended, in whatever they look.
-    let id = sandbox.state().id.unwrap();
-    let file = fs::read_to_string(sandbox.state_dir().loop_dir(id).join("status.json")).unwrap();
+    let file = fs::read_to_string(sandbox.shared_file("status.json")).unwrap();
     for status in [serde_json::from_str(&file).unwrap(), json(&sandbox, &["status"])[0].clone()] {
         assert_eq!(
             (&status["state"], &status["restored"]),
@@ -236,11 +235,15 @@ fn an_unfinished_attempt_is_settled_before_going_back() {
 }
 
 /// Copies a directory of the sandbox, in place of what is there.
+/// Copies the repository and its private state, which lies elsewhere.
 fn copy(sandbox: &Sandbox, from: &str, to: &str) {
-    let (from, to) = (sandbox.base().join(from), sandbox.base().join(to));
-    drop(fs::remove_dir_all(&to));
-    let status = sandbox.command("cp").arg("-a").arg(from).arg(&to).status().unwrap();
-    assert!(status.success());
+    let state = |of: &str| if of == "repo" { "home".to_owned() } else { format!("{of}-home") };
+    for (from, to) in [(from.to_owned(), to.to_owned()), (state(from), state(to))] {
+        let (from, to) = (sandbox.base().join(from), sandbox.base().join(to));
+        drop(fs::remove_dir_all(&to));
+        let status = sandbox.command("cp").arg("-a").arg(from).arg(&to).status().unwrap();
+        assert!(status.success());
+    }
 }
 
 /// Goes back to a checkpoint, up to a crash point if one is given; nothing if it was killed.
@@ -263,6 +266,8 @@ fn what_somebody_does_between_a_killed_restore_and_the_next_start_is_kept() {
     let sandbox = done();
     let first = of_iteration(&sandbox, 1);
     copy(&sandbox, "repo", "before");
+    // A copy is another directory, which is noted: so it is one both times.
+    copy(&sandbox, "before", "repo");
     let kept = points(&sandbox, &first).iter().position(|point| point == "tip kept").unwrap() + 1;
     copy(&sandbox, "before", "repo");
     assert_eq!(restore(&sandbox, &first, Some(kept)), None);

@@ -11,7 +11,7 @@ use std::fs;
 use panes::Stage;
 use serde_json::json;
 use wiggum_testkit::agents::{self, Agent};
-use wiggum_testkit::{Scenario, StubModel, Turn, When};
+use wiggum_testkit::{HttpError, Scenario, StubModel, Turn, When};
 
 /// A stage on which this agent talks to a model that plays these turns.
 fn stage(agent: Agent, turns: impl Into<Scenario>) -> Option<(Stage, StubModel)> {
@@ -100,6 +100,33 @@ fn codex_is_prompted_again_in_its_own_terminal_until_the_check_passes() {
     let Some((stage, stub)) = stage(Agent::Codex, turns(write)) else { return };
     settle_codex(&stage);
     is_prompted_again(&stage, &stub, "codex --dangerously-bypass-approvals-and-sandbox");
+}
+
+#[test]
+fn the_limit_of_a_subscription_is_waited_out_in_the_terminal_of_claude() {
+    let limited = HttpError::new(429, "This request would exceed your account's rate limit.")
+        .header("anthropic-ratelimit-unified-status", "rejected")
+        .header("anthropic-ratelimit-unified-reset", &jiff::Timestamp::now().as_second().to_string())
+        .header("anthropic-ratelimit-unified-representative-claim", "five_hour")
+        .header("anthropic-ratelimit-unified-overage-status", "rejected")
+        .header("x-should-retry", "false");
+    let said = |words: &str| Some(When::Last(words.to_owned()));
+    let turns = [
+        Turn { when: said("This is iteration 1/10"), ..Turn::fails(limited) },
+        Turn { when: said("This is iteration 1/10"), ..done() },
+    ];
+    let Some((mut stage, stub)) = stage(Agent::Claude, turns) else { return };
+    stage.sandbox.env("ANTHROPIC_API_KEY", "");
+    stage.sandbox.env("CLAUDE_CODE_OAUTH_TOKEN", "sk-ant-oat01-stub");
+    settle_claude(&stage, true);
+    stage.start_command("c", "claude --dangerously-skip-permissions").exits(0);
+    let run = stage.send("c", &["write hello.txt"]);
+    let screen = stage.screen();
+    assert!(run.stdout.contains("done after 1 iteration"), "{run:#?}\n{screen}");
+    assert!(run.stderr.contains("c waits until "), "{run:#?}");
+    run.exits(0);
+    let given_twice = |said: &String| said.matches("This is iteration 1/10").count() == 2;
+    assert!(stub.asked().iter().any(|asked| asked.request.user.iter().any(given_twice)));
 }
 
 #[test]

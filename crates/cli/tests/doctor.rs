@@ -53,7 +53,7 @@ fn a_dead_engine_and_what_it_started_are_cleared_away() {
     sandbox.make_pipe("ready");
     let started = sandbox.start("hang", &["--verify", "true"]);
     let agent = sandbox.wait_ready();
-    started.kill();
+    started.kill_with_watchdog();
     drop(doctor(&sandbox, &[]).exits(0).says("which is gone").says(agent.trim()));
     let run = doctor(&sandbox, &["--fix"]).exits(0).says("nobody holds it any more").says("ended 1 of them");
     drop(run);
@@ -130,7 +130,7 @@ fn files_of_a_write_that_was_cut_off_are_removed() {
 #[test]
 fn a_status_file_that_is_gone_is_written_anew() {
     let sandbox = after_a_run();
-    let file = sandbox.state_dir().loop_dir(sandbox.loop_id()).join("status.json");
+    let file = sandbox.shared_file("status.json");
     let before: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     fs::remove_file(&file).unwrap();
     check_fixed(&sandbox, "status.json of loop main", "write_status_file");
@@ -141,7 +141,7 @@ fn a_status_file_that_is_gone_is_written_anew() {
 #[test]
 fn state_that_others_could_read_or_commit_is_hidden() {
     let sandbox = after_a_run();
-    fs::set_permissions(sandbox.root.join(".wiggum"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(sandbox.state_dir().path(), fs::Permissions::from_mode(0o755)).unwrap();
     check_fixed(&sandbox, "can be read by others", "make_private");
     fs::remove_file(sandbox.root.join(".git/info/exclude")).unwrap();
     check_fixed(&sandbox, "is not ignored by git", "exclude");

@@ -36,7 +36,8 @@ fn an_agent_with_a_full_context_is_ended_and_the_next_one_goes_on_with_its_work(
         number = 1
         steps = [
           { write = { path = "half.txt", content = "half\n" } },
-          { context = { used = 69, window = 100 } }, { context = { used = 71, window = 100 } }, { hang = true },
+          { context = { used = 69, window = 100 } }, { run = "true" },
+          { context = { used = 71, window = 100 } }, { run = "true" }, { hang = true },
         ]
         [[attempt]]
         steps = [{ run = "test -f half.txt && echo whole > whole.txt" }, { claim = "" }]
@@ -44,14 +45,66 @@ fn an_agent_with_a_full_context_is_ended_and_the_next_one_goes_on_with_its_work(
     )
     .unwrap();
     let scenario = scenario.to_str().unwrap();
-    let run =
-        ["run", "--headless", "--verify", "test -f whole.txt", "--max-retries", "0", "--scenario", scenario];
+    let run = [
+        "run",
+        "--headless",
+        "--baseline",
+        "off",
+        "--verify",
+        "test -f whole.txt",
+        "--max-retries",
+        "0",
+        "--scenario",
+        scenario,
+    ];
     sandbox.wiggum(&run).exits(0).says("handed over: its context is 71 % full");
     assert_eq!(triggers(&sandbox), [(Trigger::Context { used: 71, window: 100 }, false)]);
     assert_eq!(handed_over(&sandbox), 1);
     let checkpoints = sandbox.wiggum(&["checkpoint", "list", "--json"]).exits(0);
     let rows: Value = serde_json::from_str(&checkpoints.stdout).unwrap();
     assert_eq!((&rows[0]["phase"], &rows[1]["phase"]), (&"handoff".into(), &"complete".into()));
+}
+
+#[test]
+fn a_claim_that_comes_with_the_answer_that_fills_the_context_or_the_budget_is_judged() {
+    for (figure, action) in [
+        ("context = { used = 71, window = 100 }", "deny"),
+        ("usage = { input_tokens = 850 }", "deny"),
+        ("usage = { input_tokens = 999999 }", "deny"),
+        ("usage = { input_tokens = 999999 }", "allow"),
+    ] {
+        let mut sandbox = Sandbox::with_tasks(&["A"]);
+        sandbox.env("WIGGUM_BUDGET_MAX_TOKENS", "1000");
+        sandbox.env("WIGGUM_BUDGET_ACTION", action);
+        let scenario = sandbox.base().join("scenario.toml");
+        let steps = format!("{{ run = \"echo a > a.txt\" }}, {{ {figure} }}, {{ claim = \"\" }}");
+        fs::write(&scenario, format!("[[attempt]]\nsteps = [{steps}]\n")).unwrap();
+        let scenario = scenario.to_str().unwrap();
+        sandbox.env("WIGGUM_CHECKS_BASELINE", "go-on");
+        sandbox.wiggum(&["run", "--headless", "--verify", "test -f a.txt", "--scenario", scenario]).exits(0);
+        assert_eq!((sandbox.worked_on().len(), triggers(&sandbox)), (1, vec![]), "{figure}");
+    }
+}
+
+#[test]
+fn an_agent_that_neither_goes_on_nor_ends_is_not_waited_for_for_ever() {
+    let mut sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.env("WIGGUM_HANDOFF_GRACE", "50ms");
+    let scenario = sandbox.base().join("scenario.toml");
+    fs::write(
+        &scenario,
+        r#"
+        [[attempt]]
+        number = 1
+        steps = [{ write = { path = "half.txt", content = "half" } }, { context = { used = 71, window = 100 } }, { hang = true }]
+        [[attempt]]
+        steps = [{ run = "test -f half.txt" }, { claim = "" }]
+        "#,
+    )
+    .unwrap();
+    let scenario = scenario.to_str().unwrap();
+    sandbox.wiggum(&["run", "--headless", "--verify", "true", "--scenario", scenario]).exits(0);
+    assert_eq!((triggers(&sandbox).len(), handed_over(&sandbox)), (1, 1));
 }
 
 #[test]
@@ -66,18 +119,25 @@ fn most_of_a_budget_spent_hands_over_once() {
         number = 1
         steps = [
           { write = { path = "half.txt", content = "half\n" } },
-          { usage = { input_tokens = 700 } }, { usage = { input_tokens = 150 } }, { hang = true },
+          { usage = { input_tokens = 700 } }, { run = "true" },
+          { usage = { input_tokens = 150 } }, { run = "true" }, { hang = true },
         ]
         [[attempt]]
-        steps = [{ usage = { input_tokens = 10 } }, { run = "test -f half.txt" }, { claim = "" }]
+        steps = [
+          { usage = { input_tokens = 10 } }, { run = "test -f half.txt && cp $WIGGUM_PROMPT_FILE $SANDBOX/prompt" },
+          { claim = "" },
+        ]
         "#,
     )
     .unwrap();
     let scenario = scenario.to_str().unwrap();
     let run = ["run", "--headless", "--verify", "true", "--max-retries", "0", "--scenario", scenario];
     sandbox.wiggum(&run).exits(0).says("handed over: 85 % of the budget is spent");
-    // The second attempt starts above the threshold and is left alone.
+    // The second attempt starts above the threshold: it has the rest, and is told so.
     assert_eq!(triggers(&sandbox), [(Trigger::Budget { percent: 85 }, false)]);
+    let told = sandbox.note("prompt");
+    let rest = "Left for you of the loop budget of 1000 tokens: 150 tokens.";
+    assert!(told.contains(rest), "{told}");
 }
 
 #[test]
@@ -139,7 +199,8 @@ fn an_agent_can_hand_over_by_its_own_word() {
     assert_eq!(triggers(&sandbox), [(Trigger::Requested { by: "the agent".to_owned() }, false)]);
     assert_eq!(handed_over(&sandbox), 1);
     let second = sandbox.prompt("A", 2);
-    assert!(second.contains("Next steps:\n- the parser comes next"), "{second}");
+    assert!(second.contains("handed over: the parser comes next"), "{second}");
+    assert!(!second.contains("- the parser comes next"), "{second}");
     assert!(sandbox.exists("a.txt") && sandbox.exists("b.txt"));
 }
 
@@ -148,7 +209,8 @@ fn a_person_can_ask_for_a_handoff() {
     let sandbox = Sandbox::with_tasks(&["A"]);
     sandbox.make_pipe("ready");
     let agent = r#"cat > /dev/null; if [ $WIGGUM_ATTEMPT = 1 ]; then echo 1 > a.txt; hang; else claim; fi"#;
-    let started = sandbox.start(agent, &["--verify", "test -f a.txt", "--max-retries", "0"]);
+    let started =
+        sandbox.start(agent, &["--baseline", "off", "--verify", "test -f a.txt", "--max-retries", "0"]);
     sandbox.wait_ready();
     let run = sandbox.launch(&sandbox.root, &["handoff"]).outcome_only();
     run.exits(0).says("hands over: asked for by");

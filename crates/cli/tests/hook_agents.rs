@@ -10,7 +10,7 @@ use std::process::{Child, Stdio};
 use serde_json::{Value, json};
 use wiggum_testkit::agents::Agent;
 use wiggum_testkit::scenario::Scenario;
-use wiggum_testkit::{Place, StubModel, Turn, When};
+use wiggum_testkit::{HttpError, Place, StubModel, Turn, When};
 
 /// An agent that is connected to us, in a repository of its own.
 struct Connected {
@@ -33,8 +33,14 @@ impl Connected {
         fs::copy(env!("CARGO_BIN_EXE_wiggum"), &wiggum).unwrap();
         let model = StubModel::start(scenario).unwrap();
         let connected = Self { agent, program, place, model, wiggum, env: Vec::new() };
-        connected.wiggum(&["install", agent.name(), "--project"]);
+        connected.wiggum(&["install", agent.name()]);
         Some(connected)
+    }
+
+    /// Files of the repository that git does not know.
+    fn dirt(&self) -> String {
+        let git = self.place.command("git".as_ref()).args(["status", "--porcelain"]).output().unwrap();
+        String::from_utf8(git.stdout).unwrap()
     }
 
     fn wiggum(&self, arguments: &[&str]) -> String {
@@ -48,6 +54,15 @@ impl Connected {
 
     fn sessions(&self) -> Value {
         serde_json::from_str(&self.wiggum(&["session", "status", "--json"])).unwrap()
+    }
+
+    /// How often a model answered in this session, and the tokens it read, by what its transcript tells.
+    fn used(&self, session: &Value) -> (u64, u64) {
+        let shown = self.wiggum(&["session", "show", "--json", "--session", session.as_str().unwrap()]);
+        let shown: Value = serde_json::from_str(&shown).unwrap();
+        let models: Vec<&Value> = shown["usage"].as_object().unwrap().values().collect();
+        let [one] = models[..] else { panic!("{shown:#}") };
+        (one["calls"].as_u64().unwrap(), one["input_tokens"].as_u64().unwrap())
     }
 
     fn start(&self, prompt: &str, more: &[&str]) -> Child {
@@ -126,6 +141,8 @@ fn claude_is_sent_back_until_the_check_passes() {
         (&sessions[0]["state"], &sessions[0]["termination_reason"]),
         (&json!("READY"), &json!("goal_achieved"))
     );
+    let calls = claude.asked().len() as u64;
+    assert_eq!(claude.used(&result["session_id"]), (calls, calls * 1200));
     assert!(claude.place.processes().is_empty(), "{:?}", claude.place.processes());
 }
 
@@ -139,6 +156,8 @@ fn codex_is_sent_back_until_the_check_passes() {
     let sessions = codex.sessions();
     assert_eq!((&sessions[0]["agent"], &sessions[0]["current_iteration"]), (&json!("codex"), &json!(3)));
     assert_eq!(sessions[0]["termination_reason"], "goal_achieved");
+    let calls = codex.asked().len() as u64;
+    assert_eq!(codex.used(&sessions[0]["session_id"]), (calls, calls * 1200));
     // What the user has to type in a terminal, where Codex knows no commands of others.
     let told = codex.model.requests().iter().any(|seen| seen.body.to_string().contains("$ralph-loop"));
     assert!(told, "the skill is known");
@@ -194,6 +213,8 @@ fn another_session_in_the_same_directory_and_sub_agents_are_not_caught() {
     let sub_agent =
         claude.model.asked().iter().filter(|asked| asked.request.user[0].contains("SUBTASK")).count();
     assert_eq!(sub_agent, 1, "the sub-agent stopped once and was let go");
+    let (calls, _) = claude.used(&looped["session_id"]);
+    assert_eq!(calls, 4, "the sub-agent's call is one of them, and that of the other session is not");
 }
 
 #[test]
@@ -210,6 +231,11 @@ fn commands_that_only_tell_something_ask_no_model() {
     let asked = claude.asked().len();
     let result = |prompt: &str| claude.run(prompt, &["--resume", session]);
     assert!(result("/ralph-status").contains("iteration 1/10"));
+    assert!(result("/health-status").contains("healthy"));
+    assert!(result("/token-status").contains("1 200"));
+    let report = result("/cost-report");
+    assert!(report.contains('$') && !report.contains("no price is known"), "{report}");
+    assert!(result("/checkpoint").contains("Where it stands (checkpoint 1"));
     assert!(result("/cancel-ralph").contains("cancelled in iteration 1/10"));
     assert!(result("/cancel-ralph").contains("no loop runs in this session"));
     assert!(result("/ralph-loop").contains("there is no task"));
@@ -218,10 +244,93 @@ fn commands_that_only_tell_something_ask_no_model() {
 }
 
 #[test]
+fn the_plugin_is_valid_and_calls_itself_by_both_names() {
+    let Some(claude) = Connected::new(Agent::Claude, [done().forever()]) else { return };
+    assert_eq!(claude.dirt(), "", "nothing is written into the repository");
+    let plugin = claude.place.home().join(".claude/skills/wiggum");
+    let mut validate = claude.place.command(&claude.program);
+    validate.envs(claude.agent.environment(&claude.place.home(), &claude.model.base_url()).unwrap());
+    let output = validate.args(["plugin", "validate", "--strict"]).arg(&plugin).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    for (count, command) in ["/ralph-loop make it", "/wiggum:ralph-loop make it"].into_iter().enumerate() {
+        let result: Value = serde_json::from_str(&claude.run(command, &[])).unwrap();
+        assert_eq!(result["result"], "All there.\n\n<promise>DONE</promise>", "{result:#}");
+        assert_eq!(claude.sessions().as_array().unwrap().len(), count + 1, "{command}");
+    }
+    // The agent itself is not offered what only people can call.
+    let offered = claude.model.requests().iter().any(|seen| seen.body.to_string().contains("cancel-ralph"));
+    assert!(!offered);
+}
+
+#[test]
+fn a_limit_of_claude_code_is_told_by_its_hook() {
+    let limited = HttpError::new(429, "This request would exceed your account's rate limit.")
+        .header("anthropic-ratelimit-unified-status", "rejected")
+        .header("anthropic-ratelimit-unified-reset", "2110086276")
+        .header("anthropic-ratelimit-unified-representative-claim", "five_hour")
+        .header("x-should-retry", "false");
+    let turns = [Turn::says("Not yet."), Turn::fails(limited).forever()];
+    let Some(mut claude) = Connected::new(Agent::Claude, turns) else { return };
+    claude.env.push(("ANTHROPIC_API_KEY".to_owned(), String::new()));
+    claude.env.push(("CLAUDE_CODE_OAUTH_TOKEN".to_owned(), "sk-ant-oat01-stub".to_owned()));
+    claude.run("/ralph-loop make it", &[]);
+    let sessions = claude.sessions();
+    assert_eq!(sessions[0]["state"], "WAITING", "{sessions:#}");
+    assert_eq!(sessions[0]["current_iteration"], 2);
+    assert_eq!(sessions[0]["waits_until"], "2036-11-12T07:04:00Z");
+}
+
+#[test]
+fn a_limit_of_codex_is_told_by_its_transcript() {
+    let error = json!({ "type": "usage_limit_reached", "message": "The usage limit has been reached",
+                        "plan_type": "plus", "resets_at": 2_110_086_276_u64 });
+    let limited = HttpError::new(429, "").body(json!({ "error": error }));
+    let Some(codex) = Connected::new(Agent::Codex, [Turn::fails(limited).forever()]) else { return };
+    codex.run("/ralph-loop make it", &[]);
+    let sessions = codex.sessions();
+    assert_eq!(sessions[0]["state"], "WAITING", "{sessions:#}");
+    assert!(sessions[0]["waits_until"].as_str().unwrap().starts_with("2036-11-1"), "{sessions:#}");
+}
+
+/// A repository whose owner has connected it for everybody.
+fn shared(turns: impl Into<Scenario>) -> Option<Connected> {
+    let claude = Connected::new(Agent::Claude, turns)?;
+    claude.wiggum(&["uninstall", "claude"]);
+    claude.wiggum(&["install", "claude", "--project"]);
+    let repository = claude.place.repository().canonicalize().unwrap();
+    let trusted = json!({ "projects": { repository.to_str().unwrap(): { "hasTrustDialogAccepted": true } } });
+    fs::create_dir_all(claude.place.home().join(".claude")).unwrap();
+    fs::write(claude.place.home().join(".claude/.claude.json"), trusted.to_string()).unwrap();
+    Some(claude)
+}
+
+#[test]
+fn a_repository_can_be_connected_for_everybody() {
+    let Some(mut claude) = shared([Turn::says("Not yet."), done().forever()]) else { return };
+    let programs = claude.wiggum.parent().unwrap().to_str().unwrap().to_owned();
+    let path = std::env::var("PATH").unwrap();
+    claude.env.push(("PATH".to_owned(), format!("{programs}:{path}")));
+    let result: Value = serde_json::from_str(&claude.run("/ralph-loop make it", &[])).unwrap();
+    assert_eq!(result["result"], "All there.\n\n<promise>DONE</promise>", "{result:#}");
+    assert_eq!(claude.sessions()[0]["current_iteration"], 2);
+}
+
+#[test]
+fn whoever_has_no_wiggum_is_not_hindered_by_a_shared_hook() {
+    let Some(claude) = shared([Turn::says("Not yet.").forever()]) else { return };
+    let result: Value = serde_json::from_str(&claude.run("just a question", &[])).unwrap();
+    assert_eq!((&result["result"], &result["is_error"]), (&json!("Not yet."), &json!(false)), "{result:#}");
+    let result: Value = serde_json::from_str(&claude.run("/ralph-loop make it", &[])).unwrap();
+    assert_eq!(result["result"], "Not yet.", "{result:#}");
+    assert_eq!(claude.asked().len(), 2, "nobody was sent back");
+    assert!(claude.asked()[1].contains("the hooks of wiggum are not in force"), "{}", claude.asked()[1]);
+}
+
+#[test]
 fn what_is_uninstalled_is_gone() {
     let Some(claude) = Connected::new(Agent::Claude, [Turn::says("hello").forever()]) else { return };
-    claude.wiggum(&["uninstall", "claude", "--project"]);
-    assert!(!claude.place.repository().join(".claude").exists());
+    claude.wiggum(&["uninstall", "claude"]);
+    assert!(!claude.place.home().join(".claude/skills").exists());
     assert!(claude.run("/ralph-loop make it", &[]).contains("Unknown command"));
     assert!(claude.asked().is_empty());
 }

@@ -7,7 +7,7 @@ mod support;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -143,7 +143,7 @@ fn assert_done(sandbox: &Sandbox, mailbox: &Mailbox, name: &str) {
     let log = sandbox.read("v/Logs/Plan_Execution/welcome.md");
     assert!(log.contains("send_email of email-mcp") && log.contains("acme.com"), "{log}");
     assert!(!log.contains("MCP_EMAIL_SERVER_PASSWORD"), "{log}");
-    let store = Store::open(Path::new(&sandbox.root.join("v/.wiggum/wiggum.db"))).unwrap();
+    let store = Store::open(&sandbox.state_dir_of(&sandbox.root.join("v")).unwrap().database()).unwrap();
     let journal = store.read(store.loops().unwrap()[0].id, 0).unwrap();
     assert_eq!(checker::check(&journal), vec![], "{name}");
     assert_eq!(sandbox.processes(), Vec::<String>::new(), "{name}");

@@ -41,7 +41,9 @@ fn a_client_plans_runs_and_reads_a_loop() {
     let agent = sandbox.agent(WORKS);
     sandbox.write(
         "wiggum.toml",
-        &format!("[agent]\ncommand = {agent:?}\n[checks]\nverify = [\"test -s A.txt\"]\n"),
+        &format!(
+            "[agent]\ncommand = {agent:?}\n[checks]\nverify = [\"test -s A.txt\"]\nbaseline = \"off\"\n"
+        ),
     );
     sandbox.commit_all("settings");
     let mut client = Pipe::start(&sandbox, &[]);
@@ -255,6 +257,30 @@ fn what_is_too_much_or_no_request_is_refused_and_the_server_goes_on() {
     }
     assert!(server.post(&bearer, "{not json").starts_with("HTTP/1.1 4"));
     assert!(server.post(&bearer, &client::list_tools()).contains("list_loops"));
+}
+
+/// Those who say nothing, or begin and never end, take no place from others; not even with the token.
+#[test]
+fn slow_clients_are_in_nobodys_way() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let server = Http::start(&sandbox, &[]);
+    let bearer = server.bearer();
+    let whole = server.request("POST /mcp", &server.host(), &bearer, &client::list_tools());
+    let beginnings = ["", "POST /mcp HTT", &whole[..40], &whole[..whole.len() - 1]];
+    let slow: Vec<_> = beginnings
+        .iter()
+        .cycle()
+        .take(600)
+        .map(|said| {
+            let mut stream = std::net::TcpStream::connect(server.address()).unwrap();
+            drop(std::io::Write::write_all(&mut stream, said.as_bytes()));
+            stream
+        })
+        .collect();
+    let begun = std::time::Instant::now();
+    assert!(server.post(&bearer, &client::list_tools()).contains("list_loops"));
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(5), "it took {took:?} beside {} slow clients", slow.len());
 }
 
 #[test]

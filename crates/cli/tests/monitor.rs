@@ -90,6 +90,77 @@ fn loops_of_the_machine_are_known_from_everywhere() {
 }
 
 #[test]
+fn sessions_are_listed_beside_loops_from_everywhere() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let start = ["session", "start", "--session", "s1", "--prompt", "make it", "--max-iterations", "7"];
+    sandbox.wiggum(&start).exits(0);
+    // Before any loop was there.
+    let rows = look(&sandbox, &[]);
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert_eq!((rows[0]["kind"].as_str(), rows[0]["session_id"].as_str()), (Some("session"), Some("s1")));
+    assert_eq!(
+        (rows[0]["state"].as_str(), rows[0]["repository"].as_str()),
+        (Some("WORKING"), sandbox.root.to_str())
+    );
+    assert_eq!((&rows[0]["current_iteration"], &rows[0]["max_iterations"]), (&1.into(), &7.into()));
+    assert_eq!(
+        (rows[0]["last_action"].as_str(), rows[0]["health"].as_str()),
+        (Some("Starting task"), Some("healthy"))
+    );
+
+    sandbox.run(WORKER, &["--verify", "true"]).exits(0);
+    let rows = look(&sandbox, &[]);
+    assert_eq!(
+        (rows.len(), rows[0]["state"].as_str(), rows[1]["kind"].as_str()),
+        (2, Some("completed"), Some("session"))
+    );
+    let table = sandbox.launch(&sandbox.base(), &["monitor", "--once"]).outcome_only().exits(0).stdout;
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(lines[0].starts_with("LOOP") && lines[3].starts_with("SESSION"), "{table}");
+    for words in ["agent s1", "WORKING", "1/7", "Starting task"] {
+        assert!(lines[4].contains(words), "{words}: {table}");
+    }
+
+    sandbox.wiggum(&["session", "cancel", "--session", "s1"]).exits(0);
+    assert_eq!(look(&sandbox, &[])[1]["termination_reason"], "explicit_stop");
+    std::fs::write(sandbox.state_root().of_path("sessions", &sandbox.root).join("s1.json"), "{").unwrap();
+    let run = sandbox.wiggum(&["monitor", "--once", "--json"]).exits(0);
+    assert!(run.stderr.contains("the state of this session in"), "{}", run.stderr);
+}
+
+#[test]
+fn what_a_session_waits_for_is_told() {
+    let sandbox = Sandbox::new();
+    let ask = |hook: &str, more: &str| {
+        let question = format!("{{\"session_id\":\"s1\",\"cwd\":{:?}{more}}}", sandbox.root);
+        let mut command = sandbox.command(env!("CARGO_BIN_EXE_wiggum"));
+        let mut child =
+            command.args(["hook", hook]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), question.as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success());
+    };
+    ask("user-prompt-submit", r#","prompt":"/ralph-loop make it""#);
+    ask(
+        "stop",
+        r#","last_assistant_message":"<escalate type=\"stuck\"><summary>Which one?</summary></escalate>""#,
+    );
+    let rows = look(&sandbox, &[]);
+    assert_eq!(
+        (rows[0]["state"].as_str(), rows[0]["alert"].as_str()),
+        (Some("WAITING"), Some("waits for your answer: Which one?"))
+    );
+    ask("user-prompt-submit", r#","prompt":"this one""#);
+    ask("stop-failure", r#","last_assistant_message":"Claude AI usage limit reached|2110086276""#);
+    let rows = look(&sandbox, &[]);
+    assert_eq!(
+        (rows[0]["state"].as_str(), rows[0]["alert"].as_str()),
+        (Some("WAITING"), None),
+        "it ends by itself"
+    );
+    assert_eq!(rows[0]["waits_until"], "2036-11-12T07:04:36Z");
+}
+
+#[test]
 fn several_monitors_at_once_start_one_engine() {
     let sandbox = killed(&format!("{HANGS_ONCE}\n{WORKER}"));
     let store = store(&sandbox);
@@ -118,7 +189,7 @@ fn a_stuck_agent_is_nudged_once_through_the_store() {
     let rows = look(&sandbox, &[&store(&sandbox)]);
     assert_eq!(rows[0]["health"]["health"], "stuck");
     assert_eq!(rows[0]["did"], "nudged its agent");
-    assert!(rows[0]["alert"].as_str().unwrap().contains("no sign of life"), "{rows:?}");
+    assert!(rows[0]["alert"].as_str().unwrap().contains("no progress"), "{rows:?}");
     sandbox.wait_for(|event| matches!(event, Event::Nudged { by, .. } if by == "monitor"));
     assert_eq!(look(&sandbox, &[&store(&sandbox)])[0]["did"], Value::Null);
     running.signal("INT");
@@ -157,4 +228,18 @@ fn for_people_it_is_a_table_and_a_wrong_store_is_named() {
     let run = sandbox.wiggum(&["monitor", "--once"]).exits(0);
     assert!(run.stdout.starts_with("LOOP") && run.stdout.contains("completed"), "{}", run.stdout);
     sandbox.wiggum(&["monitor", "--once", "nowhere"]).complains(2, &["nowhere", "hint:"]);
+}
+
+#[test]
+fn a_checkout_that_was_moved_or_removed_is_listed_once() {
+    let mut sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.run(WORKER, &["--verify", "true"]).exits(0);
+    sandbox.move_to("elsewhere");
+    let rows = look(&sandbox, &[&store(&sandbox)]);
+    let shown: Vec<&str> = rows.iter().map(|row| row["repository"].as_str().unwrap()).collect();
+    assert_eq!(shown, [store(&sandbox)]);
+    std::fs::remove_dir_all(&sandbox.root).unwrap();
+    let shown = sandbox.launch(&sandbox.base(), &["monitor", "--once"]).outcome_only().exits(0);
+    let shown = shown.says("(no longer there)");
+    assert_eq!(shown.stdout.matches("PRD.json").count(), 1, "{}", shown.stdout);
 }

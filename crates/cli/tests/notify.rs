@@ -290,7 +290,7 @@ fn chats_and_desktops_are_told_in_their_own_shape_and_no_secret_is_kept() {
         [run.stdout, run.stderr, status.stdout, config.stdout, list.stdout, doctor.stdout].concat();
     kept.push_str(&sandbox.wiggum(&["events", "--json"]).exits(0).stdout);
     for entry in
-        fs::read_dir(sandbox.root.join(".wiggum")).unwrap().flatten().filter(|entry| entry.path().is_file())
+        fs::read_dir(sandbox.state_dir().path()).unwrap().flatten().filter(|entry| entry.path().is_file())
     {
         kept.push_str(&String::from_utf8_lossy(&fs::read(entry.path()).unwrap()));
     }

@@ -9,7 +9,7 @@ use std::io::{BufRead, Write};
 
 use serde_json::{Value, json};
 use serving::{ASKING, Page};
-use support::Sandbox;
+use support::{Sandbox, prd_of, story};
 
 /// B fails its check at first, C prints what no page should swallow.
 const AGENT: &str = r#"
@@ -49,12 +49,15 @@ fn without_a_token_nothing_is_told() {
 }
 
 #[test]
-fn the_link_becomes_a_cookie_and_a_clean_address() {
+fn the_link_becomes_a_session() {
     let sandbox = ended();
     let page = Page::open(&sandbox, &[]);
     let answer = page.ask("GET", &format!("/?token={}", page.token), &[], "");
-    assert_eq!((answer.status, answer.header("location")), (303, "/"));
+    let key = answer.header("location").strip_prefix("/#key=").unwrap();
+    let key = format!("X-Wiggum-Key: {key}");
+    assert_eq!(answer.status, 303);
     let cookie = answer.header("set-cookie");
+    assert!(!cookie.contains(&page.token) && !key.contains(&page.token), "{cookie} {key}");
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
     assert_eq!(answer.header("referrer-policy"), "no-referrer");
     let cookie = format!("Cookie: {}", cookie.split(';').next().unwrap());
@@ -73,12 +76,62 @@ fn the_link_becomes_a_cookie_and_a_clean_address() {
         ("X-Nothing: said", 403),
     ] {
         assert_eq!(
-            page.ask("POST", "/api/v1/loops/main/pause", &[&cookie, origin], "").status,
+            page.ask("POST", "/api/v1/loops/main/pause", &[&cookie, &key, origin], "").status,
             status,
             "{origin}"
         );
     }
-    assert_eq!(page.ask("GET", "/api/v1/loops", &[&cookie, "Sec-Fetch-Site: cross-site"], "").status, 403);
+    let strange = [cookie.as_str(), key.as_str(), "Sec-Fetch-Site: cross-site"];
+    assert_eq!(page.ask("GET", "/api/v1/loops", &strange, "").status, 403);
+    assert_eq!(page.ask("GET", "/api/v1/loops", &[&cookie, &key], "").status, 200);
+}
+
+/// Cookies know no ports: a preview server on another one is sent ours, and can send it on with any header it likes.
+#[test]
+fn a_stolen_cookie_opens_nothing() {
+    let sandbox = ended();
+    let page = Page::open(&sandbox, &[]);
+    let open = || {
+        let answer = page.ask("GET", &format!("/?token={}", page.token), &[], "");
+        let cookie = answer.header("set-cookie").split(';').next().unwrap().to_owned();
+        (cookie, answer.header("location").strip_prefix("/#key=").unwrap().to_owned())
+    };
+    let ((cookie, key), (_, other_key)) = (open(), open());
+    let stolen = format!("Cookie: {cookie}");
+    let value = cookie.split_once('=').unwrap().1.to_owned();
+    let origin = format!("Origin: http://{}", page.address);
+    let mut guesses = vec!["X-Nothing: said".to_owned(), format!("Authorization: Bearer {value}")];
+    let parts = value.split('.').chain([value.as_str(), other_key.as_str(), "", "null"]);
+    guesses.extend(parts.map(|guess| format!("X-Wiggum-Key: {guess}")));
+    for guess in &guesses {
+        let headers = [stolen.as_str(), &origin, guess, "Sec-Fetch-Site: same-origin"];
+        for path in ["loops", "loops/main", "session", "openapi.json", "loops/main/events/stream"] {
+            let answer = page.ask("GET", &format!("/api/v1/{path}"), &headers, "");
+            assert_eq!(answer.status, 401, "{path} {guess}");
+        }
+        for path in ["pause", "stop", "tasks/A/skip"] {
+            let answer = page.ask("POST", &format!("/api/v1/loops/main/{path}"), &headers, "");
+            assert_eq!(answer.status, 401, "{path} {guess}");
+        }
+        assert_eq!(page.ask("PATCH", "/api/v1/loops/main/tasks/A", &headers, "").status, 401);
+    }
+    // The files of the page are all it opens, and none of them tells the key.
+    for path in ["/", "/main.js", "/api.js"] {
+        let answer = page.ask("GET", path, &[&stolen], "");
+        assert_eq!(answer.status, 200, "{path}");
+        assert!(!answer.text.contains(&key) && answer.header("set-cookie").is_empty(), "{path}");
+    }
+    // Nor does the key alone, and neither outlasts the server.
+    let key = format!("X-Wiggum-Key: {key}");
+    assert_eq!(page.ask("GET", "/api/v1/loops", &[&key, &origin], "").status, 401);
+    let token = sandbox.base().join("token");
+    std::fs::write(&token, format!("{}\n", page.token)).unwrap();
+    drop(page);
+    let page = Page::open(&sandbox, &["--token-file", token.to_str().unwrap()]);
+    let port = page.address.rsplit(':').next().unwrap();
+    let renamed = format!("Cookie: wiggum-{port}={value}");
+    assert_eq!(page.ask("GET", "/api/v1/loops", &[&renamed, &key], "").status, 401);
+    assert_eq!(page.ask("GET", "/", &[&renamed], "").status, 401);
 }
 
 #[test]
@@ -401,4 +454,86 @@ fn a_run_can_have_its_page_beside_it() {
     let run = sandbox.run(AGENT, &["--web", "--verify", "true"]).exits(0);
     assert!(run.stderr.contains("the page is at http://127.0.0.1:"), "{}", run.stderr);
     assert!(!run.stdout.contains("token="), "{}", run.stdout);
+}
+
+/// One word for what a loop does, wherever it is asked for.
+#[test]
+fn a_killed_engine_is_shown_as_dead_everywhere() {
+    let sandbox = Sandbox::new();
+    sandbox.write("PRD.json", &prd_of(&[story("A", ""), story("B", r#", "depends_on": ["A"]"#)]));
+    sandbox.commit_all("backlog");
+    sandbox.make_pipe("ready");
+    let running = sandbox.start("hang", &["--verify", "true"]);
+    sandbox.wait_ready();
+    let page = Page::open(&sandbox, &[]);
+    let one = page.get("/api/v1/loops/main");
+    assert_eq!((&one["activity"], &one["health"]["health"]), (&json!("running"), &json!("healthy")));
+    assert_eq!((&one["counts"]["running"], &one["counts"]["interrupted"]), (&json!(1), &json!(0)));
+    running.kill();
+
+    // Nobody works on its task.
+    let one = page.get("/api/v1/loops/main");
+    assert_eq!((&one["counts"]["running"], &one["counts"]["interrupted"]), (&json!(0), &json!(1)));
+    let tasks = page.get("/api/v1/loops/main/tasks");
+    assert_eq!(tasks["tasks"][0]["state"], "interrupted");
+    assert_eq!(tasks["tasks"][1]["why"], "waits on A (interrupted)");
+    assert_eq!(page.get("/api/v1/loops/main/graph")["nodes"][0]["state"], "interrupted");
+    assert_eq!(page.get("/api/v1/loops/main/tasks/A")["state"], "interrupted");
+    let last = tasks["seq"].as_u64().unwrap();
+    let then = page.get(&format!("/api/v1/loops/main/tasks?at={last}"));
+    assert_eq!(then["tasks"][0]["state"], "running", "it was at that moment");
+    let shown = |command: &[&str]| sandbox.launch(&sandbox.root, command).outcome_only().exits(0).stdout;
+    for command in [&["show", "A"][..], &["graph"]] {
+        let told = shown(command);
+        assert!(told.contains("interrupted") && !told.contains("]:::running"), "{command:?}: {told}");
+    }
+    let task: Value = serde_json::from_str(&shown(&["show", "A", "--json"])).unwrap();
+    assert_eq!((&task["state"], &task["why"]), (&json!("interrupted"), &json!("interrupted")));
+
+    let one = page.get("/api/v1/loops/main");
+    assert_eq!(
+        (&one["activity"], &one["health"], &one["waiting"]),
+        (&json!("died"), &json!(null), &json!(null))
+    );
+    let all = page.get("/api/v1/loops");
+    assert_eq!((&all["loops"][0]["activity"], &all["loops"][0]["waiting"]), (&json!("died"), &json!(null)));
+    let health = page.get("/api/v1/loops/main/health");
+    assert_eq!((&health["activity"], &health["health"]), (&json!("died"), &json!(null)));
+    // The page still runs.
+    let ask = |command: &[&str]| sandbox.launch(&sandbox.root, command).outcome_only().exits(0);
+    for command in [&["status", "--json"][..], &["health", "--json"], &["monitor", "--once", "--json"]] {
+        let told: Value = serde_json::from_str(&ask(command).stdout).unwrap();
+        assert_eq!((&told[0]["activity"], &told[0]["health"]), (&json!("died"), &json!(null)), "{command:?}");
+    }
+    for command in [&["status"][..], &["health"], &["monitor", "--once"], &["report"]] {
+        let told = ask(command).never_says("healthy").stdout;
+        assert!(told.contains("its engine died"), "{command:?}: {told}");
+    }
+}
+
+#[test]
+fn a_task_waits_only_on_what_is_not_done() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let stories = [support::story("A", ""), support::story("B", r#", "depends_on": ["A"]"#)];
+    sandbox.write("PRD.json", &support::prd_of(&stories));
+    sandbox.commit_all("dependencies");
+    for name in ["ready", "go"] {
+        sandbox.make_pipe(name);
+    }
+    let running = sandbox.start(
+        "case $WIGGUM_TASK_ID in A) ready; wait_for_go ;; esac\necho fine > $WIGGUM_TASK_ID\nclaim",
+        &["--verify", "true"],
+    );
+    sandbox.wait_ready();
+    let page = Page::open(&sandbox, &[]);
+    let before = page.get("/api/v1/loops/main/tasks/B");
+    assert_eq!((&before["waits_on"], &before["why"]), (&json!(["A"]), &json!("waits on A (running)")));
+    let mut heard = page.listen("/api/v1/loops/main/events/stream", &[]);
+    heard.until(|name, _| name == "hello");
+    sandbox.go();
+    // Whoever looks at B is told, though nothing happened to B itself.
+    let told = |row: &Value| row["id"] == "B" && row["why"] != "waits on A (running)";
+    heard.until(|name, data| name == "change" && data["tasks"].as_array().unwrap().iter().any(told));
+    running.outcome_only().exits(0);
+    assert_eq!(page.get("/api/v1/loops/main/tasks/B")["waits_on"], json!([]));
 }

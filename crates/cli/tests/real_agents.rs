@@ -65,8 +65,8 @@ impl Stage {
     }
 
     fn start(&self, more: &[&str]) -> Started<'_> {
-        let mut all =
-            vec!["run", "--headless", "--agent", self.agent.name(), "--verify", "test -s hello.txt"];
+        let mut all = vec!["run", "--headless", "--agent", self.agent.name()];
+        all.extend(["--verify", "test -s hello.txt", "--baseline", "off"]);
         all.extend(more);
         self.sandbox.launch(&self.sandbox.root, &all)
     }
@@ -165,10 +165,93 @@ fn claude_does_a_task() {
 }
 
 #[test]
+fn claude_ends_at_what_is_left_of_the_budget_and_has_not_failed() {
+    // Each answer costs about $1 by its own count; it would go on for ever.
+    let usage = Usage { input: 200_000, output: 50, ..Usage::default() };
+    let busy = shell(Agent::Claude, "printf 'half\\n' > half.txt").uses(usage).forever();
+    let Some(stage) = Stage::new(Agent::Claude, [busy]) else { return };
+    let run = stage.run(&["--max-cost", "1.5"]).exits(4);
+    assert!(run.stdout.contains("(budget_exhausted)"), "{}", run.stdout);
+    assert_eq!(stage.troubles(), [Some(Trouble::Budget)]);
+    let state = stage.sandbox.state();
+    let spent = state.usage.cost_usd;
+    let answer = spent / stage.stub.asked().len() as f64;
+    assert!(spent >= 1.5 && spent <= 1.5 + answer, "${spent} with ${answer} for each answer");
+    let entry = state.task(&"A".into()).unwrap();
+    assert_eq!((entry.failures, entry.kept.is_some(), stage.sandbox.state_of("A")), (0, true, "open"));
+    assert_eq!(state.run.consecutive_errors, 0);
+    // Its twin: with enough money the same agent comes to its end.
+    let cheap = Usage { input: 1000, output: 50, ..Usage::default() };
+    let Some(stage) = Stage::new(Agent::Claude, Scenario::from(works(Agent::Claude)).usage(cheap)) else {
+        return;
+    };
+    stage.run(&["--max-cost", "1.5"]).exits(0);
+    stage.assert_done();
+}
+
+#[test]
+fn an_answer_of_claude_that_is_complete_is_judged_whatever_it_cost() {
+    let dear = Usage { input: 300_000, output: 50, ..Usage::default() };
+    let [work, done] = works(Agent::Claude);
+    let Some(stage) = Stage::new(Agent::Claude, [work, done.uses(dear)]) else { return };
+    stage.run(&["--max-cost", "1"]).exits(0).never_says("stopped at the loop budget");
+    stage.assert_done();
+    assert_eq!(stage.troubles(), [None]);
+    assert!(stage.sandbox.state().usage.cost_usd > 1.0);
+    // Its twin: a complete answer without the claim is none.
+    let unfinished = Turn::says("I have only looked around.").uses(dear);
+    let Some(stage) = Stage::new(Agent::Claude, after(Agent::Claude, unfinished)) else { return };
+    stage.run(&["--max-cost", "1"]).exits(4);
+    assert_eq!((stage.troubles(), stage.sandbox.state_of("A")), (vec![None], "open"));
+}
+
+#[test]
+fn what_a_continued_session_cost_before_is_not_taken_off_what_is_left_again() {
+    // About $1 for the first iteration, of $1.5; the second needs next to nothing.
+    let dear = Usage { input: 200_000, output: 50, ..Usage::default() };
+    let unfinished = Turn::says("I have only looked around.").uses(dear);
+    let scenario = Scenario::from(after(Agent::Claude, unfinished));
+    let Some(stage) = Stage::new(Agent::Claude, scenario) else { return };
+    let stage = stage.settings("continue = true");
+    stage.run(&["--max-cost", "1.5"]).exits(0);
+    stage.assert_done();
+    assert_eq!(stage.troubles(), [None, None]);
+    let sessions: BTreeSet<_> = stage.stub.asked().into_iter().map(|asked| asked.request.session).collect();
+    assert_eq!(sessions.len(), 1, "{sessions:?}");
+    let cost: Vec<f64> = stage.usage().into_iter().map(|usage| usage.unwrap().cost_usd).collect();
+    assert!(cost[0] > 0.9 && cost[1] < 0.1, "{cost:?}");
+}
+
+#[test]
 fn codex_does_a_task() {
     let Some(stage) = success(Agent::Codex) else { return };
     let usage = stage.usage()[0].unwrap();
     assert_eq!((usage.output_tokens, usage.cache_read_tokens), (100, 1600), "{usage:?}");
+}
+
+/// The key of a provider of one's own has a name that nobody can know.
+#[test]
+fn a_key_that_codex_misses_because_of_us_is_told() {
+    let Some(mut stage) = Stage::new(Agent::Codex, works(Agent::Codex)) else { return };
+    let settings = stage.sandbox.base().join("home/.codex/config.toml");
+    let text = std::fs::read_to_string(&settings).unwrap();
+    assert!(text.contains("OPENAI_API_KEY"), "{text}");
+    std::fs::write(&settings, text.replace("OPENAI_API_KEY", "PROVIDER_API_KEY")).unwrap();
+    stage.sandbox.env("PROVIDER_API_KEY", "sk-stub");
+    let advice = "PROVIDER_API_KEY is withheld by wiggum; pass_env = [\"PROVIDER_API_KEY\"]";
+    stage.run(&["--max-retries", "0"]).says(advice).never_says("codex login");
+    assert_eq!(stage.troubles(), [Some(Trouble::Authentication)]);
+    stage.sandbox.wiggum(&["agents"]).says(advice);
+
+    let stage = stage.settings("pass_env = [\"PROVIDER_API_KEY\"]");
+    stage
+        .sandbox
+        .wiggum(&["agents"])
+        .never_says("withheld")
+        .never_says("codex login")
+        .says("PROVIDER_API_KEY is set");
+    stage.run(&[]).exits(0);
+    stage.assert_done();
 }
 
 #[test]
@@ -334,14 +417,14 @@ fn what_an_agent_leaves_running_is_ended() {
     assert_eq!(ended, Some(1));
 }
 
-/// Kills wiggum while a tool of the agent runs; the next run ends what it left and finishes the work.
+/// Kills wiggum while a tool of the agent runs. The watchdog or the next run ends what it left, and the work gets
+/// done.
 fn killed(agent: Agent) {
     let busy = shell(agent, "echo > ready; sleep 1000");
     let Some(stage) = Stage::new(agent, after(agent, busy)) else { return };
     let stage = stage.settings("");
     let started = stage.start_busy();
     started.kill();
-    assert_ne!(stage.sandbox.processes(), [""; 0], "nothing was left to be ended");
     stage.run_done();
 }
 

@@ -193,9 +193,25 @@ fn a_recording_does_not_get_into_the_work() {
         .complains(2, &["run.rec", "would be taken for work", "hint: "]);
     assert!(!sandbox.exists("run.rec") && !sandbox.exists(".wiggum"));
     sandbox.run(WORKER, &["--record", "/nowhere/run.rec"]).complains(2, &["could not write", "hint: "]);
-    fs::create_dir(sandbox.root.join(".wiggum")).unwrap();
     sandbox.run(WORKER, &["--record", ".wiggum/run.rec"]).exits(0);
     sandbox.wiggum(&["replay", ".wiggum/run.rec"]).exits(0).says("All tasks complete");
+    sandbox.assert_clean();
+}
+
+/// The example of the documentation, in every sandbox and from a folder of the repository.
+#[test]
+fn a_recording_outside_of_the_tree_works_as_documented() {
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    sandbox.run(WORKER, &["--record", "../run.rec", "--max-iterations", "1"]).exits(3);
+    sandbox.wiggum(&["replay", "../run.rec"]).exits(0).says("A");
+    fs::create_dir(sandbox.root.join("folder")).unwrap();
+    let command = sandbox.agent(WORKER);
+    let args = ["run", "--headless", "--agent-command", &command, "--record", "../../second.rec"];
+    sandbox.wiggum_in(&sandbox.root.join("folder"), &args).exits(0);
+    assert!(sandbox.base().join("second.rec").exists());
+    sandbox.run(WORKER, &["--record", "../missing/run.rec"]).complains(2, &["could not write", "hint: "]);
+    // What leads back into the tree is found out too.
+    sandbox.run(WORKER, &["--record", "../repo/run.rec"]).complains(2, &["would be taken for work"]);
     sandbox.assert_clean();
 }
 

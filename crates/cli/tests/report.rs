@@ -29,7 +29,7 @@ fn ended() -> Sandbox {
 }
 
 fn of_loop(sandbox: &Sandbox, name: &str) -> String {
-    fs::read_to_string(sandbox.state_dir().loop_dir(sandbox.loop_id()).join(name)).unwrap()
+    fs::read_to_string(sandbox.shared_file(name)).unwrap()
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn what_an_agent_prints_is_only_text_in_a_report() {
 fn the_command_makes_the_same_from_the_journal_alone() {
     let sandbox = ended();
     let written: Value = serde_json::from_str(&of_loop(&sandbox, "report.json")).unwrap();
-    fs::remove_dir_all(sandbox.state_dir().loop_dir(sandbox.loop_id())).unwrap();
+    fs::remove_dir_all(sandbox.root.join(".wiggum/loops")).unwrap();
     let told: Value = serde_json::from_str(&sandbox.wiggum(&["report", "--json"]).exits(0).stdout).unwrap();
     for key in ["tasks", "attention", "timeline", "cost", "termination_reason"] {
         assert_eq!(told[key], written[key], "{key}");
@@ -112,4 +112,66 @@ fn an_attempt_that_was_cut_off_is_told_once() {
     let interrupted =
         |moment: &Value| moment["what"].as_str().unwrap().starts_with("iteration 1 interrupted");
     assert!(json["timeline"].as_array().unwrap().iter().any(interrupted));
+}
+
+/// What programs made for the older of these systems read is there, under its own names.
+#[test]
+fn status_and_report_have_the_fields_that_other_programs_know() {
+    let sandbox = ended();
+    for name in ["status.json", "report.json"] {
+        let told: Value = serde_json::from_str(&of_loop(&sandbox, name)).unwrap();
+        let project = sandbox.root.file_name().unwrap().to_str().unwrap();
+        assert_eq!((&told["task_id"], told["project_id"].as_str()), (&"C".into(), Some(project)), "{name}");
+        assert_eq!(told["goal"], "all 3 tasks of PRD.json");
+        assert_eq!((&told["state"], &told["activity"]), (&"terminated".into(), &"person_needed".into()));
+        let config = told["config"].as_object().unwrap();
+        for key in
+            ["max_iterations", "max_cost", "max_duration_minutes", "context_threshold", "agent_type", "model"]
+        {
+            assert!(config.contains_key(key), "{name}: {key}");
+        }
+        assert_eq!((&config["max_iterations"], &config["context_threshold"]), (&50.into(), &0.7.into()));
+        let errors = told["errors"].as_array().unwrap();
+        assert!(
+            errors.iter().any(|error| error.as_str().unwrap().starts_with("iteration 4, C: ")),
+            "{errors:?}"
+        );
+
+        let iterations = told["iterations"].as_array().unwrap();
+        let of = |task: &str, attempt: u32| {
+            let found = |one: &&Value| one["task"] == task && one["attempt"] == attempt;
+            iterations.iter().find(found).unwrap_or_else(|| panic!("{task}-{attempt}: {iterations:#?}"))
+        };
+        let (refuted, done, failed) = (of("A", 1), of("A", 2), of("C", 1));
+        assert_eq!(
+            (&refuted["phase"], &refuted["completed_items"]),
+            (&"testing".into(), &Value::Array(vec![]))
+        );
+        assert_eq!(refuted["pending_items"], serde_json::json!(["A", "B", "C"]));
+        assert_eq!(
+            (&done["phase"], &done["completed_items"]),
+            (&"complete".into(), &serde_json::json!(["A"]))
+        );
+        assert_eq!(
+            (&done["errors"], &done["pending_items"]),
+            (&serde_json::json!([]), &serde_json::json!(["B", "C"]))
+        );
+        assert!(failed["errors"][0].as_str().unwrap().contains("alert"), "{failed}");
+        for one in iterations {
+            assert_eq!((&one["health_state"], &one["handoff_trigger"]), (&"healthy".into(), &"".into()));
+            assert_eq!(one["agent_id"], config["agent_type"], "{one}");
+            assert_eq!(one["checkpoint_id"].as_str().unwrap().len(), 36, "{one}");
+        }
+        assert_eq!(told["last_checkpoint_id"], iterations.last().unwrap()["checkpoint_id"]);
+    }
+}
+
+#[test]
+fn nobody_is_asked_what_is_answered_already() {
+    let sandbox = ended();
+    sandbox.wiggum(&["status"]).exits(0).says("wiggum answer q1").says("a person is needed");
+    sandbox.wiggum(&["answer", "q1", "skip"]).exits(0);
+    sandbox.wiggum(&["status"]).exits(0).never_says("wiggum answer q1").says("q1 is answered");
+    sandbox.wiggum(&["health"]).exits(0).never_says("wiggum answer q1");
+    sandbox.wiggum(&["monitor", "--once"]).exits(0).never_says("wiggum answer q1");
 }

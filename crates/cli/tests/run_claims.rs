@@ -15,7 +15,7 @@ fn a_claim_without_the_work_is_caught_and_the_next_attempt_knows_why() {
         echo "from attempt $WIGGUM_ATTEMPT" >> draft.txt
         claim"#;
     let verify = "test -f result.txt || { echo no-result-yet; exit 3; }";
-    sandbox.run(agent, &["--verify", verify]).exits(0).says("claimed, but not done");
+    sandbox.run(agent, &["--baseline", "off", "--verify", verify]).exits(0).says("claimed, but not done");
 
     let prompt = sandbox.prompt("A", 2);
     assert!(prompt.contains("no-result-yet") && prompt.contains("exit code 3"), "{prompt}");
@@ -29,7 +29,7 @@ fn a_claim_without_the_work_is_caught_and_the_next_attempt_knows_why() {
 #[test]
 fn a_commit_says_whose_it_is_and_what_was_seen() {
     let sandbox = Sandbox::with_tasks(&["A"]);
-    sandbox.run(WORKER, &["--verify", "test -f A.txt"]).exits(0);
+    sandbox.run(WORKER, &["--baseline", "off", "--verify", "test -f A.txt"]).exits(0);
     assert_eq!(sandbox.trailer("HEAD", "Wiggum-Task"), "A");
     assert_eq!(sandbox.trailer("HEAD", "Wiggum-Loop"), sandbox.loop_id().to_string());
     assert_eq!(sandbox.trailer("HEAD", "Wiggum-Iteration"), format!("{}/1", sandbox.loop_id()));
@@ -116,13 +116,36 @@ fn an_agent_that_echoes_its_prompt_claims_and_asks_nothing() {
 }
 
 #[test]
+fn a_promise_with_the_mark_of_the_attempt_counts_and_with_another_one_does_not() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let agent = r#"keep_prompt; touch work.txt
+        if [ "$WIGGUM_ATTEMPT" = 1 ]; then echo '<promise>DONE 00</promise>'; exit; fi
+        grep -o '<promise>DONE [0-9a-f]*</promise>' "$SANDBOX/prompt-A-2" | tail -n 1"#;
+    sandbox.run(agent, &["--verify", "true"]).exits(0);
+    assert_eq!(sandbox.trailer("HEAD", "Wiggum-Attempt"), "2");
+    let prompt = sandbox.prompt("A", 2);
+    assert!(prompt.contains("the mark `00`, which is not the one it was given"), "{prompt}");
+    assert!(prompt.contains("A claim is the promise as it was asked for, alone on its line"), "{prompt}");
+}
+
+#[test]
+fn a_prompt_of_ones_own_may_ask_for_a_promise_without_a_mark() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write("PROMPT.md", "Be brief. At the end print `<promise>DONE</promise>` on a line.\n");
+    sandbox.commit_all("prompt");
+    sandbox.run("keep_prompt; touch work.txt; claim", &["--verify", "true"]).exits(0);
+    assert_eq!(sandbox.prompt("A", 1).matches("<promise>").count(), 1, "{}", sandbox.prompt("A", 1));
+    assert_eq!(sandbox.trailer("HEAD", "Wiggum-Attempt"), "1");
+}
+
+#[test]
 fn every_criterion_with_a_check_is_evidence() {
     let sandbox = Sandbox::new();
     let criteria = r#", "criteria": ["be nice", { "text": "has a b", "check": "test -f b.txt" }]"#;
     sandbox.write("PRD.json", &prd_of(&[story("A", criteria)]));
     sandbox.commit_all("backlog");
     let agent = r#"keep_prompt; [ "$WIGGUM_ATTEMPT" = 1 ] || touch b.txt; touch a.txt; claim"#;
-    sandbox.run(agent, &["--verify", "test -f a.txt"]).exits(0);
+    sandbox.run(agent, &["--baseline", "off", "--verify", "test -f a.txt"]).exits(0);
     assert!(sandbox.prompt("A", 1).contains("be nice"));
     assert!(sandbox.prompt("A", 2).contains("has a b"));
     assert_eq!(sandbox.changed_in("HEAD"), ["PRD.json", "a.txt", "b.txt"]);

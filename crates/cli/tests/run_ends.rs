@@ -58,7 +58,10 @@ fn an_agent_over_its_time_has_failed() {
 fn a_check_over_its_time_is_no_evidence() {
     let sandbox = Sandbox::with_tasks(&["A"]);
     sandbox.write("wiggum.toml", "[checks]\ntimeout = \"200ms\"\n");
-    sandbox.run(WORKER, &["--verify", "sleep 1000", "--max-iterations", "1"]).exits(3).says("timed out");
+    sandbox
+        .run(WORKER, &["--baseline", "off", "--verify", "sleep 1000", "--max-iterations", "1"])
+        .exits(3)
+        .says("timed out");
 }
 
 #[test]
@@ -153,7 +156,7 @@ fn an_empty_or_finished_backlog_is_success() {
 }
 
 #[test]
-fn a_missing_agent_or_check_is_said_before_anything_starts() {
+fn a_missing_agent_or_a_check_that_is_none_is_said_before_anything_starts() {
     let sandbox = Sandbox::with_tasks(&["A"]);
     let run = |args: &[&str]| {
         let mut all = vec!["run", "--headless"];
@@ -164,11 +167,11 @@ fn a_missing_agent_or_check_is_said_before_anything_starts() {
     run(&["--agent-command", "./no-such-agent"]).complains(2, &["no-such-agent", "hint:"]);
     run(&["--agent-command", "sh -c 'unclosed"]).complains(2, &["never closed"]);
     run(&[]).complains(2, &["no agent", "hint:", "--agent-command"]);
-    run(&["--agent-command", "true", "--verify", "no-such-check"]).complains(2, &["no-such-check"]);
+    run(&["--agent-command", "true", "--verify", "check 'unclosed"]).complains(2, &["never closed"]);
     run(&["--agent-command", "true", "--prompt", "nowhere.md"]).complains(2, &["nowhere.md", "hint:"]);
     run(&["--agent-command", "true", "--max-duration", "soon"]).complains(2, &["--max-duration", "soon"]);
     run(&["--agent-command", "true", "nowhere.json"]).complains(2, &["nowhere.json", "hint:"]);
-    assert!(!sandbox.exists(".wiggum/wiggum.db"));
+    assert!(!sandbox.has_store());
     sandbox.assert_clean();
 }
 
@@ -190,9 +193,96 @@ fn everything_wrong_with_a_backlog_is_reported_at_once_with_its_line() {
 #[test]
 fn work_of_a_kind_that_is_not_there_yet_is_refused() {
     let sandbox = Sandbox::new();
-    let task = r#"[{"id":"A","description":"a","status":"pending","role":"security_gate"}]"#;
-    sandbox.write("tasks.json", task);
-    sandbox.run(WORKER, &[]).complains(2, &["tasks.json:1", "`A`", "hint:"]);
+    for role in ["security_gate", "ideas", "evaluator", "changelog_generator"] {
+        let task = format!(r#"[{{"id":"A","description":"a","status":"pending","role":"{role}"}}]"#);
+        sandbox.write("tasks.json", &task);
+        sandbox.run(WORKER, &[]).complains(2, &["tasks.json:1", "`A`", "not available yet", "hint:"]);
+    }
+}
+
+#[test]
+fn a_check_that_may_be_words_is_refused_by_name() {
+    let sandbox = Sandbox::new();
+    sandbox.write("TODO.md", "- [ ] T1: Do it\n  - check: frobnicate\n");
+    sandbox.commit_all("backlog");
+    let named = ["TODO.md:1", "`T1`", "`check: frobnicate` may be a command or words", "backticks"];
+    sandbox.run(WORKER, &["--verify", "true"]).complains(2, &named);
+    let validated = sandbox.wiggum(&["task", "validate"]).exits(2);
+    named.iter().for_each(|words| assert!(validated.stdout.contains(words), "{}", validated.stdout));
+    // A command without backticks is a check, and counts.
+    sandbox.write("TODO.md", "- [ ] T1: Do it\n  - verify: false\n");
+    sandbox.commit_all("a check that fails");
+    sandbox.run(WORKER, &["--verify", "true", "--max-retries", "0", "--baseline", "off"]).exits(6);
+    assert_eq!(sandbox.state_of("T1"), "failed");
+}
+
+#[test]
+fn a_run_that_was_refused_leaves_no_loop_behind() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write("mine.txt", "not committed\n");
+    sandbox.run(WORKER, &["--verify", "true"]).complains(2, &["uncommitted changes", "mine.txt"]);
+    sandbox.wiggum(&["status"]).exits(0).says("no loops here yet");
+    sandbox.wiggum(&["monitor", "--once"]).exits(0).says("no loops");
+    // One with a history stays, however its next start ends.
+    sandbox.git(&["stash", "-u", "--quiet"]);
+    sandbox.run(WORKER, &["--verify", "true"]).exits(0);
+    sandbox.write("mine.txt", "not committed\n");
+    sandbox.run(WORKER, &["--verify", "true"]).complains(2, &["uncommitted changes"]);
+    sandbox.wiggum(&["status"]).exits(0).says("1/1 done");
+}
+
+#[test]
+fn a_refused_run_leaves_neither_store_nor_mark() {
+    let mut sandbox = Sandbox::with_tasks(&["A", "B"]);
+    sandbox.run(WORKER, &["--verify", "true", "--max-iterations", "1"]).exits(3);
+    let (id, former) = (sandbox.loop_id(), sandbox.root.file_name().unwrap().to_str().unwrap().to_owned());
+    sandbox.move_to("elsewhere");
+    std::fs::remove_dir_all(sandbox.root.join(".wiggum")).unwrap();
+    sandbox.write("mine.txt", "not committed\n");
+    sandbox.run(WORKER, &["--verify", "true"]).complains(2, &["uncommitted changes"]);
+    assert!(!sandbox.exists(".wiggum/store"));
+    sandbox.move_to(&former);
+    sandbox.git(&["stash", "-u", "--quiet"]);
+    sandbox.run(WORKER, &["--verify", "true"]).exits(0);
+    assert_eq!(sandbox.loop_id(), id);
+}
+
+#[test]
+fn a_backlog_of_another_repository_is_refused() {
+    let (sandbox, other) = (Sandbox::new(), Sandbox::with_tasks(&["A"]));
+    let file = other.root.join("PRD.json").display().to_string();
+    let hint = format!("`cd {} && wiggum run PRD.json`", other.root.display());
+    let here = sandbox.root.display().to_string();
+    sandbox
+        .run(WORKER, &[&file, "--verify", "true"])
+        .complains(2, &["belongs to the repository", &here, &hint]);
+    assert!(!sandbox.exists("A.txt") && !sandbox.exists(".wiggum"));
+    other.assert_clean();
+    // A plan that is in no repository is for the one here.
+    let plan = sandbox.base().join("plan.md");
+    std::fs::write(&plan, "- [ ] T1: Do it\n").unwrap();
+    let plan = plan.display().to_string();
+    sandbox.run(WORKER, &[&plan, "--verify", "true"]).exits(0).says(&plan).never_says(&format!("/{plan}"));
+    assert!(sandbox.exists("T1.txt"));
+    assert!(std::fs::read_to_string(&plan).unwrap().starts_with("- [x] T1"));
+}
+
+#[test]
+fn a_loop_that_finds_another_at_work_is_not_begun() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.make_pipe("ready");
+    let started = sandbox.start("hang", &["--verify", "true"]);
+    sandbox.wait_ready();
+    let agent = sandbox.agent(WORKER);
+    let run = |args: &[&str]| sandbox.launch(&sandbox.root, args).outcome_only();
+    run(&["run", "--headless", "--name", "other", "--agent-command", &agent])
+        .complains(2, &["another loop works in", "hint:"]);
+    run(&["status"]).exits(0).never_says("other");
+    assert_eq!(sandbox.store().loops().unwrap().len(), 1);
+    started.signal("INT");
+    let run = started.finish().exits(130);
+    let again = format!("`wiggum run --headless --agent-command '{agent}' --verify true` goes on from here");
+    assert!(run.stderr.contains(&again), "{}", run.stderr);
 }
 
 #[test]
@@ -223,6 +313,8 @@ fn outside_a_repository_it_works_without_commits_and_says_so() {
     sandbox.run(agent, &["--verify", verify]).exits(0).says("not a git repository");
     assert_eq!(sandbox.read("A.txt"), "1\n2\n");
     assert_eq!(sandbox.read("PRD.json").matches("\"passes\": true").count(), 2);
+    let shown = sandbox.wiggum(&["show", "A"]).exits(0);
+    shown.says("no diff: this is no git repository");
 }
 
 #[test]
@@ -277,7 +369,8 @@ fn from_a_subdirectory_the_whole_repository_is_meant() {
     sandbox.write("sub/x", "x\n");
     sandbox.commit_all("sub");
     let command = sandbox.agent(WORKER);
-    let args = ["run", "--headless", "--agent-command", &command, "--verify", "test -f A.txt"];
+    let args =
+        ["run", "--headless", "--agent-command", &command, "--baseline", "off", "--verify", "test -f A.txt"];
     sandbox.wiggum_in(&sandbox.root.join("sub"), &args).exits(0);
     assert_eq!(sandbox.changed_in("HEAD"), ["A.txt", "PRD.json"]);
     assert!(sandbox.exists(".wiggum") && !sandbox.exists("sub/.wiggum"));
@@ -322,4 +415,59 @@ fn a_linked_work_tree_has_its_own_loop() {
     assert_eq!(sandbox.git_in(&tree, &["status", "--porcelain"]), "");
     assert!(tree.join(".wiggum").exists() && !sandbox.exists(".wiggum"));
     sandbox.assert_clean();
+}
+
+/// What the demo says to look at next is there, under the address it names.
+#[test]
+fn the_next_step_of_the_demo_works() {
+    let sandbox = Sandbox::plain();
+    let run = sandbox.wiggum(&["demo", "--dir", "shown"]).exits(0);
+    let step = run.stdout.lines().find_map(|line| line.trim().strip_prefix("cd ")).unwrap();
+    let (project, show) = step.split_once(" && wiggum ").unwrap();
+    assert!(show.starts_with("show greet"), "{step}");
+    let project = std::path::Path::new(project);
+    sandbox.wiggum_in(project, &["show", "greet"]).exits(0).says("Attempt 1").says("sh check.sh greet");
+    sandbox.wiggum_in(project, &["events"]).exits(0).says("run 1 started");
+}
+
+#[test]
+fn the_time_of_a_run_bounds_a_check_that_hangs() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let hangs = "test ! -e A.txt || { echo junk > junk.txt; exec sleep 1000; }";
+    sandbox
+        .run(WORKER, &["--verify", hangs, "--max-duration", "3s"])
+        .exits(5)
+        .says("the time limit is reached");
+    sandbox.assert_clean();
+    let entry = sandbox.state().task(&"A".into()).unwrap().clone();
+    assert_eq!((entry.failures, entry.attempts), (0, 0), "no attempt has failed");
+    // The work waits for its checks, and needs no agent again.
+    sandbox.run("exit 9", &["--verify", "test -e A.txt", "--max-duration", "1h"]).exits(0);
+    assert_eq!(sandbox.changed_in("HEAD"), ["A.txt", "PRD.json"]);
+}
+
+#[test]
+fn the_time_of_a_run_bounds_the_checks_before_any_agent() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let hangs = "echo junk > junk.txt; exec sleep 1000";
+    sandbox.run(WORKER, &["--verify", hangs, "--max-duration", "300ms"]).exits(5);
+    sandbox.assert_clean();
+    assert_eq!(sandbox.state().iterations, 0);
+    sandbox.run(WORKER, &["--verify", "true", "--max-duration", "1h"]).exits(0);
+}
+
+#[test]
+fn the_status_file_tells_that_the_last_commit_is_made() {
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    let hook = "#!/bin/sh\ncat .wiggum/loops/*/status.json >> \"$SANDBOX/seen\"\necho >> \"$SANDBOX/seen\"\n";
+    sandbox.write_program(".git/hooks/pre-commit", hook);
+    sandbox.run(WORKER, &["--verify", "true"]).exits(0);
+    let seen = sandbox.note("seen");
+    let states: Vec<String> = seen
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .map(|status| status["state"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(states.last().map(String::as_str), Some("completing"), "{states:?}");
+    assert!(states.iter().rev().skip(1).all(|state| state != "completing"), "{states:?}");
 }

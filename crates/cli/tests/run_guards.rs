@@ -34,13 +34,13 @@ fn ended(sandbox: &Sandbox) -> EndReason {
 
 /// The status file as other programs read it.
 fn status(sandbox: &Sandbox) -> serde_json::Value {
-    let path = sandbox.state_dir().loop_dir(sandbox.loop_id()).join("status.json");
+    let path = sandbox.shared_file("status.json");
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
 /// Waits for an event of a loop that may have to be made yet.
 fn wait_for(sandbox: &Sandbox, wanted: impl Fn(&Event) -> bool) {
-    while !sandbox.state_dir().database().exists() {
+    while !sandbox.has_store() {
         std::thread::yield_now();
     }
     while sandbox.store().loops().unwrap().is_empty() {
@@ -57,7 +57,7 @@ fn a_silent_agent_is_nudged_then_asked_about_then_ended_and_its_work_goes_on() {
         test -e half.txt || exit 9
         {WORKER}"#
     );
-    let run = sandbox.run(&agent, &["--verify", "test -e half.txt"]).exits(0);
+    let run = sandbox.run(&agent, &["--baseline", "off", "--verify", "test -e half.txt"]).exits(0);
     use Health::{Degraded, Failing, Stuck, Terminated};
     let expected = [Degraded, Stuck, Stuck, Stuck, Failing, Terminated].map(|health| (1, health));
     assert_eq!(healths(&sandbox), expected);
@@ -69,14 +69,14 @@ fn a_silent_agent_is_nudged_then_asked_about_then_ended_and_its_work_goes_on() {
     assert!(run.stdout.contains("a person is asked"), "{}", run.stdout);
     assert!(run.stdout.contains("Force a handoff"), "{}", run.stdout);
     assert!(sandbox.state().questions.is_empty());
-    // Nor is the call for a sign of life taken for guidance.
+    // Nor is the call for a sign of progress taken for guidance.
     assert!(sandbox.state().task(&"A".into()).unwrap().guidance.is_empty());
     assert_eq!(sandbox.read("half.txt"), "half\n");
     sandbox.assert_clean();
 }
 
 #[test]
-fn dots_are_no_sign_of_life_and_two_such_agents_end_the_run() {
+fn dots_are_no_progress_and_two_such_agents_end_the_run() {
     let sandbox = sandbox(&["A"], QUICK);
     let run = sandbox.run("while :; do printf .; sleep 0.1; done", &[]).exits(7);
     assert_eq!(ended(&sandbox), EndReason::HealthFailure);
@@ -91,7 +91,7 @@ fn dots_are_no_sign_of_life_and_two_such_agents_end_the_run() {
 }
 
 #[test]
-fn a_child_that_is_busy_is_a_sign_of_life() {
+fn a_child_that_is_busy_is_a_sign_of_progress() {
     let sandbox = sandbox(&["A"], QUICK);
     // The agent itself waits and says nothing for four times as long as it may.
     let agent = format!(
@@ -106,7 +106,7 @@ fn a_child_that_is_busy_is_a_sign_of_life() {
 }
 
 #[test]
-fn files_that_change_are_a_sign_of_life() {
+fn files_that_change_are_a_sign_of_progress() {
     let sandbox = sandbox(&["A"], QUICK);
     let agent = format!(
         "for n in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $n > progress; sleep 0.2; done\nrm progress\n{WORKER}"
@@ -116,10 +116,29 @@ fn files_that_change_are_a_sign_of_life() {
 }
 
 #[test]
-fn an_agent_that_speaks_again_is_healthy_again() {
+fn an_agent_that_chatters_is_stuck_and_its_honest_twin_is_not() {
+    let sandbox = sandbox(&["A"], QUICK);
+    sandbox.run("i=0; while :; do i=$((i+1)); echo working $i; done", &[]).exits(7);
+    assert_eq!(ended(&sandbox), EndReason::HealthFailure);
+    // The twin says as much, and what it builds is of no interest to git.
+    let twin = self::sandbox(&["A"], QUICK);
+    twin.write(".gitignore", "target/\n");
+    twin.commit_all("ignored");
+    let agent = format!(
+        "mkdir target; n=0; while [ $n -lt 12 ]; do n=$((n+1)); echo building $n; echo $n > target/made; sleep 0.2; done\n{WORKER}"
+    );
+    twin.run(&agent, &[]).exits(0);
+    assert!(!healths(&twin).iter().any(|(_, health)| *health == Health::Stuck), "{:?}", healths(&twin));
+}
+
+#[test]
+fn an_agent_that_calls_a_tool_again_is_healthy_again() {
     let sandbox = sandbox(&["A"], "[health]\nstuck_after = \"400ms\"\nnudge_wait = \"10s\"\n");
-    let agent = format!("sleep 1\necho I am back\nsleep 0.1\n{WORKER}");
-    sandbox.run(&agent, &[]).exits(0);
+    let scenario = sandbox.base().join("scenario.toml");
+    let steps =
+        "{ say = \"a moment\" }, { run = \"sleep 1\" }, { run = \"echo x > a.txt\" }, { claim = \"\" }";
+    std::fs::write(&scenario, format!("[[attempt]]\nsteps = [{steps}]\n")).unwrap();
+    sandbox.wiggum(&["run", "--headless", "--scenario", scenario.to_str().unwrap()]).exits(0);
     let healths: Vec<Health> = healths(&sandbox).into_iter().map(|(_, health)| health).collect();
     assert_eq!(healths, [Health::Degraded, Health::Stuck, Health::Healthy]);
 }

@@ -104,7 +104,7 @@ fn a_repository_inside_the_repository_is_no_obstacle() {
 fn state_that_it_deleted_is_restored() {
     let sandbox = completes_all_the_same("git clean -q -fdx");
     assert!(sandbox.has_flag(FlagKind::StateTouched));
-    assert!(sandbox.exists(".wiggum/wiggum.db"));
+    assert!(sandbox.has_store() && sandbox.exists(".wiggum/store"));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_deleted_prompt_does_not_stop_the_loop() {
     sandbox.write("PROMPT.md", "Do it.\n");
     sandbox.commit_all("prompt");
     let agent = r#"rm -f PROMPT.md; echo half > "half-$WIGGUM_ATTEMPT"; claim"#;
-    sandbox.run(agent, &["--verify", "test -f half-2"]).exits(0);
+    sandbox.run(agent, &["--baseline", "off", "--verify", "test -f half-2"]).exits(0);
     assert_eq!(sandbox.read("PROMPT.md"), "Do it.\n");
     assert!(sandbox.has_flag(FlagKind::ProtectedPath));
     sandbox.assert_clean();
@@ -165,12 +165,17 @@ fn hooks_and_configuration_it_planted_never_run() {
 fn what_a_check_does_to_git_reaches_no_commit() {
     let sandbox = Sandbox::with_tasks(&["A"]);
     let verify = r#"printf '#!/bin/sh\necho ran > "$SANDBOX/ran"\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit"#;
-    sandbox.run(WORKER, &["--verify", verify]).exits(0);
+    sandbox.run(WORKER, &["--baseline", "off", "--verify", verify]).exits(0);
     assert!(!sandbox.has_note("ran"));
     assert!(sandbox.has_flag(FlagKind::HooksTouched));
 
     let sandbox = Sandbox::with_tasks(&["A"]);
-    sandbox.run(WORKER, &["--verify", "git checkout -q -B elsewhere", "--max-iterations", "1"]).exits(3);
+    sandbox
+        .run(
+            WORKER,
+            &["--baseline", "off", "--verify", "git checkout -q -B elsewhere", "--max-iterations", "1"],
+        )
+        .exits(3);
     assert_eq!(sandbox.subjects(), ["first", "backlog"], "nothing lands on a branch nobody chose");
 }
 
@@ -227,14 +232,14 @@ fn a_tick_is_a_claim_where_that_is_the_convention_and_is_checked_like_one() {
         // Both boxes are ticked; only its own is a claim, and the check refutes that.
         let agent = format!("{tick}; touch work.txt");
         sandbox
-            .run(&agent, &["--verify", "false", "--max-iterations", "1"])
+            .run(&agent, &["--baseline", "off", "--verify", "false", "--max-iterations", "1"])
             .exits(3)
             .says("claimed, but not done");
         assert_eq!(sandbox.read(name), text);
         let put_back = |event: &&Event| matches!(event, Event::StatusPutBack { .. });
         assert_eq!(sandbox.events().iter().filter(put_back).count(), 1, "{name}");
 
-        sandbox.run(&agent, &["--verify", "true", "--max-iterations", "1"]).exits(3);
+        sandbox.run(&agent, &["--baseline", "off", "--verify", "true", "--max-iterations", "1"]).exits(3);
         assert_eq!(sandbox.state().tasks.counts().done, 1, "{name}");
         sandbox.assert_clean();
     }
@@ -280,15 +285,124 @@ fn a_task_it_added_is_taken_in() {
 #[test]
 fn more_tasks_than_the_limit_are_refused() {
     let agent = r#"
-        { echo '{"userStories":[{"id":"A","title":"a","passes":false}'
-          i=0; while [ $i -lt 600 ]; do echo ",{\"id\":\"N$i\",\"title\":\"n\",\"passes\":false}"; i=$((i+1)); done
+        [ $WIGGUM_TASK_ID = A ] && {
+          echo '{"userStories":[{"id":"A","title":"Do A","passes":false}'
+          i=0; while [ $i -lt 600 ]; do echo ",{\"id\":\"N$i\",\"title\":\"n $i\",\"passes\":false}"; i=$((i+1)); done
           echo ']}'; } > PRD.json
-        touch a.txt; claim"#;
+        touch $WIGGUM_TASK_ID.txt; claim"#;
     let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write("wiggum.toml", "[limits]\nmax_tasks = 3\n");
+    sandbox.commit_all("limit");
     sandbox.run(agent, &["--verify", "true"]).exits(0);
-    assert_eq!(sandbox.worked_on(), ["A"]);
-    assert_eq!(sandbox.read("PRD.json"), prd(&["A"]).replace("false", "true"));
-    assert!(sandbox.flags().iter().any(|flag| flag.detail.contains("600") || flag.detail.contains("601")));
+    assert_eq!(sandbox.worked_on(), ["A", "N0", "N1"]);
+    assert_eq!(sandbox.read("PRD.json").matches("true").count(), 3);
+    assert!(!sandbox.read("PRD.json").contains("N2"));
+    let said = |part: &str| sandbox.flags().iter().filter(|flag| flag.detail.contains(part)).count();
+    assert_eq!((said("more than the 3 tasks"), said("578 more tasks were refused")), (20, 1));
+}
+
+#[test]
+fn what_is_there_already_is_not_added_again() {
+    let agent = worker_that("[ $WIGGUM_TASK_ID = T1 ] && printf -- '- [ ] do b!\n- [ ] do C\n' >> TODO.md");
+    let sandbox = Sandbox::new();
+    sandbox.write("TODO.md", "- [ ] T1: Do A\n- [ ] T2: Do B\n");
+    sandbox.commit_all("backlog");
+    sandbox.run(&agent, &["--verify", "true"]).exits(0);
+    assert_eq!(sandbox.read("TODO.md"), "- [x] T1: Do A\n- [x] T2: Do B\n- [x] do C\n");
+    assert!(sandbox.flags().iter().any(|flag| flag.detail.contains("`do-b` says the same as `T2`")));
+}
+
+/// Four open tasks in every kind of file, as it is before and after all of them were done.
+fn backlogs_of_four() -> [(&'static str, String, String); 3] {
+    let markdown = "# Work\n\n- [ ] T1: one\n\n## Later\n\n- [ ] T2: two\n  more\n- [ ] T3: three\n- [ ] T4: four\n\nEnd.\n";
+    let item = |n: usize| {
+        format!("  {{ \"id\": \"T{n}\",\"description\": \"do {n}\", \"status\": \"pending\", \"x\": 1.50 }}")
+    };
+    let tasks = format!("[\n{}\n]\n", (1..=4).map(item).collect::<Vec<_>>().join(",\n"));
+    let stories = prd(&["T1", "T2", "T3", "T4"]);
+    [
+        ("TODO.md", markdown.to_owned(), markdown.replace("[ ]", "[x]")),
+        ("tasks.json", tasks.clone(), tasks.replace("pending", "completed")),
+        ("prd.json", stories.clone(), stories.replace("false", "true")),
+    ]
+}
+
+/// Without the times at which tasks were tried.
+fn without_times(text: &str) -> String {
+    let mut parts = text.split(r#" "last_attempt_at": "#);
+    let first = parts.next().unwrap().to_owned();
+    parts.fold(first, |text, part| text + part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ','))
+}
+
+#[test]
+fn a_backlog_is_not_finished_by_deleting_it() {
+    let thin_out = r#"case $1 in
+        *.md) grep -v 'T[2-4]:\|  more' $1 > "$SANDBOX/less" ;;
+        *) python3 - $1 > "$SANDBOX/less" <<'EOF'
+import json, sys
+data = json.load(open(sys.argv[1]))
+holder = data if isinstance(data, list) else data["userStories"]
+holder[:] = [task for task in holder if task["id"] == "T1"]
+print(json.dumps(data))
+EOF
+        esac; cp "$SANDBOX/less" $1"#;
+    let ways = [thin_out, ": > $1", "rm $1", "echo '# Nothing left to do' > $1", "echo '[]' > $1"];
+    for (file, before, after) in backlogs_of_four() {
+        for way in ways {
+            let sandbox = Sandbox::new();
+            sandbox.write(file, &before);
+            sandbox.commit_all("backlog");
+            let agent = format!(
+                "set -- {file}\n[ $WIGGUM_TASK_ID = T1 ] && {{ {way}\n}}\necho x > $WIGGUM_TASK_ID.txt; claim"
+            );
+            let run = sandbox.run(&agent, &[file, "--verify", "true"]).exits(0);
+            assert_eq!(sandbox.worked_on(), ["T1", "T2", "T3", "T4"], "{file}: {way}\n{}", run.stderr);
+            if way != thin_out || file == "TODO.md" {
+                assert_eq!(without_times(&sandbox.read(file)), after, "{way}");
+            }
+            if way == thin_out {
+                let said = "`T2`, `T3`, `T4` were taken out and are still to be done; put back";
+                assert!(
+                    sandbox.flags().iter().any(|flag| flag.detail.starts_with(said)),
+                    "{:?}",
+                    sandbox.flags()
+                );
+                run.says("`wiggum task delete ID` takes a task out for good");
+            }
+            sandbox.assert_clean();
+        }
+    }
+}
+
+#[test]
+fn a_task_that_was_split_stays_beside_its_parts() {
+    let sandbox = Sandbox::new();
+    sandbox.write("TODO.md", "- [ ] T1: one\n- [ ] T2: all of it\n- [x] T0: before\n");
+    sandbox.commit_all("backlog");
+    // What is done may be tidied away.
+    let agent = worker_that(
+        "[ $WIGGUM_TASK_ID = T1 ] && { sed -i '/T2/d; /T0/d' TODO.md; printf -- '- [ ] T3: half\n- [ ] T4: rest\n' >> TODO.md; }",
+    );
+    sandbox.run(&agent, &["--verify", "true"]).exits(0);
+    assert_eq!(sandbox.worked_on(), ["T1", "T2", "T3", "T4"]);
+    assert_eq!(
+        sandbox.read("TODO.md"),
+        "- [x] T1: one\n- [x] T2: all of it\n- [x] T3: half\n- [x] T4: rest\n"
+    );
+    assert!(!sandbox.flags().iter().any(|flag| flag.detail.contains("T0")), "{:?}", sandbox.flags());
+}
+
+#[test]
+fn what_a_check_runs_neither_takes_tasks_out_nor_ticks_them() {
+    for does in ["sed -i '/T2/d' TODO.md", "sed -i 's/ ] T2/x] T2/' TODO.md"] {
+        let sandbox = Sandbox::new();
+        sandbox.write("TODO.md", "- [ ] T1: one\n- [ ] T2: two\n- [ ] T3: three\n");
+        sandbox.commit_all("backlog");
+        let verify = format!("test -e \"$SANDBOX/once\" || {{ touch \"$SANDBOX/once\"; {does}; }}");
+        sandbox.run(WORKER, &["--verify", &verify, "--baseline", "off"]).exits(0);
+        assert_eq!(sandbox.worked_on(), ["T1", "T2", "T3"], "{does}");
+        assert_eq!(sandbox.read("TODO.md"), "- [x] T1: one\n- [x] T2: two\n- [x] T3: three\n", "{does}");
+    }
 }
 
 #[test]
@@ -301,7 +415,7 @@ fn whoever_edits_the_check_has_no_verdict() {
         else git checkout -q HEAD verify.sh; touch result.txt; fi
         claim"#;
     for (name, verify) in [("one", "sh verify.sh"), ("two", "./verify.sh")] {
-        sandbox.run(agent, &["--name", name, "--verify", verify]).exits(0);
+        sandbox.run(agent, &["--name", name, "--baseline", "off", "--verify", verify]).exits(0);
         assert!(sandbox.prompt("A", 2).contains("verify.sh"), "{}", sandbox.prompt("A", 2));
         assert_eq!(sandbox.changed_in("HEAD"), ["PRD.json", "result.txt"]);
         sandbox.git(&["reset", "-q", "--hard", "HEAD~1"]);
@@ -350,13 +464,28 @@ fn a_deleted_test_is_asked_about_if_the_policy_says_so() {
 }
 
 #[test]
+fn what_was_accepted_lands_without_another_agent() {
+    let sandbox = sandbox_with_tests("ask");
+    sandbox.run("rm -f tests/things.rs; touch a.txt; claim", &["--verify", "true"]).exits(6);
+    sandbox.ask(&Request::Answer { question: QuestionId(1), answer: Answer::Option { number: 1 } });
+    // Whoever worked now would do something else.
+    sandbox.run("rm -rf tests; touch b.txt; claim", &["--verify", "true"]).exits(0).says("A done");
+    assert_eq!(sandbox.changed_in("HEAD"), ["PRD.json", "a.txt", "tests/things.rs"]);
+    assert!(!sandbox.exists("b.txt"));
+    sandbox.assert_clean();
+}
+
+#[test]
 fn an_approval_holds_for_what_was_approved_and_not_for_ever() {
     let sandbox = sandbox_with_tests("ask");
     sandbox.write("tests/others.rs", TEST_FILE);
     sandbox.commit_all("other tests");
     sandbox.run("rm -f tests/things.rs; claim", &["--verify", "true"]).exits(6);
     sandbox.ask(&Request::Answer { question: QuestionId(1), answer: Answer::Option { number: 1 } });
-    // The approved attempt also removes what nobody was asked about.
+    // Somebody else touches the same file meanwhile: the accepted work does not fit any more, and the next
+    // attempt also removes what nobody was asked about.
+    sandbox.write("tests/things.rs", "// rewritten\n#[test]\nfn one() {\n    assert_eq!(2, 2);\n}\n");
+    sandbox.commit_all("rewritten");
     sandbox.run("rm -f tests/*.rs; claim", &["--verify", "true"]).exits(6);
     assert_eq!(sandbox.state_of("A"), "parked");
 }

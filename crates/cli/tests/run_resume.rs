@@ -44,19 +44,91 @@ fn a_signal_ends_the_agent_keeps_the_state_and_costs_nothing() {
 }
 
 #[test]
+fn a_checkout_that_was_moved_goes_on_where_it_was() {
+    let mut sandbox = Sandbox::with_tasks(&["A", "B", "C"]);
+    sandbox.make_pipe("ready");
+    let started = sandbox.start(HANGS_ONCE, &["--verify", "true"]);
+    sandbox.wait_ready();
+    started.signal("KILL");
+    started.outcome_only();
+    let (id, spent) = (sandbox.loop_id(), sandbox.state().iterations);
+    let former = sandbox.root.display().to_string();
+    sandbox.move_to("elsewhere");
+    assert_eq!(sandbox.loop_id(), id);
+    let status = sandbox.launch(&sandbox.root, &["status"]).outcome_only().exits(0).says("1/3 done");
+    assert_eq!(status.stdout.matches("PRD.json").count(), 1, "one loop: {}", status.stdout);
+    let told = format!("this loop last ran in {former}, which was moved: it goes on in ");
+    let went_on = sandbox.run(HANGS_ONCE, &["--verify", "true"]).exits(0).says("All tasks complete");
+    went_on.says(&told);
+    assert_eq!(sandbox.note("calls"), "A 1 1\nB 2 1\nB 2 1\nC 3 1\n");
+    assert_eq!((sandbox.loop_id(), sandbox.state().run.number, spent), (id, 1, 2));
+    assert_eq!(sandbox.state().repository, sandbox.root.display().to_string());
+    assert_eq!(sandbox.subjects(), ["first", "backlog", "A: Do A", "B: Do B", "C: Do C"]);
+    sandbox.assert_clean();
+
+    // A copy is another checkout, with loops of its own.
+    let copy = sandbox.base().join("copy");
+    assert!(sandbox.command("cp").arg("-a").arg(&sandbox.root).arg(&copy).status().unwrap().success());
+    let command = sandbox.agent(WORKER);
+    let again = ["run", "--headless", "--agent-command", &command, "--verify", "true", "--json"];
+    sandbox.wiggum_in(&copy, &again).exits(0).says("\"run\":1").says("this is a copy of ");
+    assert_eq!(sandbox.loop_id(), id);
+    assert_ne!(sandbox.state_dir_of(&copy).unwrap().path(), sandbox.state_dir().path());
+}
+
+#[test]
 fn ctrl_c_during_a_check_keeps_the_attempt() {
     let sandbox = Sandbox::with_tasks(&["A"]);
     sandbox.make_pipe("ready");
     let agent = format!("echo call >> \"$SANDBOX/calls\"\n{WORKER}");
     let verify =
         r#"test -e "$SANDBOX/hung" || { touch "$SANDBOX/hung"; echo x > "$SANDBOX/ready"; sleep 1000; }"#;
-    let started = sandbox.start(&agent, &["--verify", verify]);
+    let started = sandbox.start(&agent, &["--baseline", "off", "--verify", verify]);
     sandbox.wait_ready();
     started.signal("INT");
     started.finish().exits(130);
-    sandbox.run(&agent, &["--verify", verify]).exits(0);
+    sandbox.assert_clean();
+    assert!(!sandbox.exists("A.txt"), "the tree is as it was before the attempt");
+    sandbox.run(&agent, &["--baseline", "off", "--verify", verify]).exits(0).never_says("while nobody ran");
     assert_eq!(sandbox.note("calls"), "call\n", "the agent's work was not thrown away");
     assert_eq!(sandbox.changed_in("HEAD"), ["A.txt", "PRD.json"]);
+    sandbox.assert_clean();
+}
+
+/// Hangs the first time, having written to the tree.
+const CHECK_HANGS_ONCE: &str = r#"test -e "$SANDBOX/hung" || { touch "$SANDBOX/hung"; echo x > left.txt; echo x > "$SANDBOX/ready"; sleep 1000; }"#;
+
+#[test]
+fn a_commit_while_an_attempt_waits_for_its_checks_stays() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.make_pipe("ready");
+    let agent = format!("echo call >> \"$SANDBOX/calls\"\n{WORKER}");
+    let args = ["--baseline", "off", "--verify", CHECK_HANGS_ONCE];
+    let started = sandbox.start(&agent, &args);
+    sandbox.wait_ready();
+    started.signal("INT");
+    started.finish().exits(130);
+    sandbox.assert_clean();
+    sandbox.write("mine.txt", "mine\n");
+    sandbox.commit_all("mine");
+    sandbox.run(&agent, &args).exits(0);
+    assert_eq!(sandbox.note("calls"), "call\n");
+    assert_eq!(sandbox.subjects(), ["first", "backlog", "mine", "A: Do A"]);
+    assert_eq!(sandbox.changed_in("HEAD"), ["A.txt", "PRD.json"]);
+    sandbox.assert_clean();
+
+    // Where the two do not fit, the task is worked on again, on top of what was committed.
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.make_pipe("ready");
+    let started = sandbox.start(&agent, &args);
+    sandbox.wait_ready();
+    started.signal("INT");
+    started.finish().exits(130);
+    sandbox.write("A.txt", "mine\n");
+    sandbox.commit_all("mine");
+    sandbox.run(&agent, &args).exits(0).says("does not fit");
+    assert_eq!(sandbox.note("calls"), "call\ncall\n");
+    assert_eq!(sandbox.subjects(), ["first", "backlog", "mine", "A: Do A"]);
     sandbox.assert_clean();
 }
 
@@ -66,13 +138,13 @@ fn what_a_user_does_while_an_attempt_waits_for_its_checks_is_not_lost() {
     sandbox.make_pipe("ready");
     let verify =
         r#"test -e "$SANDBOX/hung" || { touch "$SANDBOX/hung"; echo x > "$SANDBOX/ready"; sleep 1000; }"#;
-    let started = sandbox.start(WORKER, &["--verify", verify]);
+    let started = sandbox.start(WORKER, &["--baseline", "off", "--verify", verify]);
     sandbox.wait_ready();
     started.signal("INT");
     started.finish().exits(130);
     sandbox.write("README", "my own edit\n");
     sandbox.write("mine.txt", "mine\n");
-    sandbox.run(WORKER, &["--verify", verify]).exits(0).says("refs/wiggum/");
+    sandbox.run(WORKER, &["--baseline", "off", "--verify", verify]).exits(0).says("refs/wiggum/");
     assert_eq!(sandbox.changed_in("HEAD"), ["A.txt", "PRD.json"]);
     let refs = sandbox.git(&["for-each-ref", "--format=%(refname)", "refs/wiggum/"]);
     let kept = |path: &str, text: &str| {
@@ -169,7 +241,7 @@ fn after_kill_9_the_orphans_are_ended_and_the_attempt_is_made_again() {
         );
         let started = sandbox.start(&agent, &["--verify", "true"]);
         std::fs::write(sandbox.base().join("orphan"), sandbox.wait_ready()).unwrap();
-        started.kill();
+        started.kill_with_watchdog();
         assert!(!sandbox.processes().is_empty(), "{name}: it should be an orphan now");
         sandbox.run(&agent, &["--verify", "true"]).exits(0);
         assert_eq!(sandbox.note("calls"), "1 1\n1 1\n", "{name}");

@@ -182,6 +182,63 @@ fn what_is_the_agents_can() {
     }
 }
 
+/// In a home directory in which nothing was ever built, programs find the caches that they would make themselves.
+#[test]
+fn what_tools_need_is_made_before_the_agent_is_confined() {
+    for kind in kinds() {
+        let mut sandbox = Sandbox::walled(&["one"]);
+        let bin = sandbox.base().join("bin");
+        fs::create_dir(&bin).unwrap();
+        for program in ["npm", "cargo"] {
+            fs::write(bin.join(program), "").unwrap();
+        }
+        // Whatever else is on this machine is not on the path.
+        for program in ["sh", "git", "mkdir", "cat", "mktemp", "rm", "touch", "bwrap"] {
+            let paths = std::env::var_os("PATH").unwrap();
+            let found = std::env::split_paths(&paths).map(|dir| dir.join(program)).find(|path| path.exists());
+            if let Some(found) = found {
+                symlink(found, bin.join(program)).unwrap();
+            }
+        }
+        sandbox.env("PATH", bin.to_str().unwrap());
+        sandbox.env("WIGGUM_SANDBOX", kind);
+        let script = r#"
+            try cache 'echo x > ~/.cache/file'
+            try npm 'mkdir -p ~/.npm/_cacache && echo x > ~/.npm/_cacache/file'
+            try registry 'echo x > ~/.cargo/registry/file'
+            try lock 'echo x > ~/.cargo/.package-cache'
+            claim"#;
+        sandbox.run(&format!("{TRY}\n{script}"), &["--max-retries", "0"]).exits(0);
+        assert_eq!(tried(&sandbox), attempts(&["cache", "npm", "registry", "lock"], "done"), "{kind}");
+        let home = sandbox.base().join("home");
+        assert!(
+            !home.join("go").exists() && !home.join(".m2").exists(),
+            "nothing for programs that are not there"
+        );
+    }
+}
+
+/// The real one, which keeps a log and a cache of whatever it does.
+#[test]
+fn npm_installs_in_a_fresh_home() {
+    let paths = std::env::var_os("PATH").unwrap();
+    if !std::env::split_paths(&paths).any(|dir| dir.join("npm").exists()) {
+        eprintln!("SKIPPED: npm is not installed: what it does in a fresh home");
+        return;
+    }
+    for kind in kinds() {
+        let mut sandbox = Sandbox::walled(&["one"]);
+        sandbox.env("WIGGUM_SANDBOX", kind);
+        let script = r#"
+            mkdir dep && echo '{"name":"dep","version":"1.0.0"}' > dep/package.json
+            npm pack --silent ./dep > /dev/null && npm install --silent --offline ./dep-1.0.0.tgz && claim"#;
+        sandbox.write(".gitignore", "node_modules\n");
+        sandbox.commit_all("ignore");
+        sandbox.run(script, &["--max-retries", "0"]).exits(0);
+        assert!(sandbox.base().join("home/.npm/_cacache").is_dir(), "{kind}");
+    }
+}
+
 #[test]
 fn a_known_agent_gets_its_own_directories_and_no_others() {
     for kind in kinds() {
@@ -274,24 +331,23 @@ fn the_journal_says_what_was_in_force() {
 #[test]
 fn the_state_and_the_hooks_are_not_the_agents() {
     let script = r#"
+        for d in "$HOME"/.local/state/wiggum/*-*; do
+            try state "echo x >> $d/wiggum.db"; try new "echo x > $d/new"; try loops "mkdir $d/loops/new"
+        done
         try hook 'echo "exit 1" > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit'
         try config 'git config user.name Somebody'
         claim"#;
     for kind in kinds() {
         let sandbox = Sandbox::walled(&["one"]);
         fs::create_dir_all(sandbox.root.join(".git/hooks")).unwrap();
-        let state = if kind == "bwrap" {
-            "try state 'echo x >> .wiggum/wiggum.db'; try new 'echo x > .wiggum/new'"
-        } else {
-            ""
-        };
-        let run = sandbox.run(&format!("{TRY}{state}{script}"), &["--sandbox", kind, "--max-retries", "0"]);
+        let run = sandbox.run(&format!("{TRY}{script}"), &["--sandbox", kind, "--max-retries", "0"]);
         run.exits(0);
         assert!(!sandbox.exists(".git/hooks/pre-commit"));
         if kind == "bwrap" {
-            assert_eq!(tried(&sandbox), attempts(&["state", "new", "hook", "config"], "refused"));
+            assert_eq!(tried(&sandbox), attempts(&["state", "new", "loops", "hook", "config"], "refused"));
             assert!(!sandbox.has_flag(FlagKind::HooksTouched));
         } else {
+            assert_eq!(tried(&sandbox)[..3], attempts(&["state", "new", "loops"], "refused"));
             assert!(sandbox.has_flag(FlagKind::HooksTouched));
         }
     }
@@ -345,7 +401,7 @@ fn a_stopped_agent_ends_in_order_and_nothing_is_left() {
     }
 }
 
-/// After a kill of the engine the next one ends what the sandboxed agent left.
+/// After a kill of the engine and of its watchdog the next engine ends what the sandboxed agent left.
 #[test]
 fn a_killed_engine_leaves_nothing_for_long() {
     for kind in kinds() {
@@ -354,7 +410,7 @@ fn a_killed_engine_leaves_nothing_for_long() {
         sandbox.env("WIGGUM_AGENT_WRITABLE", &format!("{}/ready", sandbox.base().display()));
         let started = sandbox.start("(env -i setsid sleep 1000 &)\nhang", &["--sandbox", kind]);
         sandbox.wait_ready();
-        started.kill();
+        started.kill_with_watchdog();
         assert!(!sandbox.processes().is_empty(), "{kind}");
         let run = sandbox.run("claim", &["--sandbox", kind]);
         run.exits(0);
@@ -453,7 +509,7 @@ fn an_agent_of_a_plan_neither_approves_nor_answers() {
         try swap 'mv ../Approved ../Elsewhere'
         try answer 'echo x > ../Needs_Action/plan_blocked_tidy.md'
         try log 'echo x >> ../Logs/Plan_Execution/tidy.md'
-        try journal 'echo x > ../.wiggum/journal.db'
+        try journal 'for d in "$HOME"/.local/state/wiggum/*-*; do echo x > "$d/journal.db"; done'
         claim"#;
     for kind in kinds() {
         let sandbox = Sandbox::walled(&["one"]);

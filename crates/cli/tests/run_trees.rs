@@ -5,7 +5,7 @@
 mod support;
 
 use support::{Sandbox, WORKER, prd, prd_of, story};
-use wiggum_core::event::Event;
+use wiggum_core::event::{Event, FlagKind};
 
 /// Fails `A` at its first `$1` attempts and completes everything else.
 fn fails_a_first(work: &str) -> String {
@@ -106,7 +106,7 @@ fn the_loops_own_files_are_no_dirt() {
     sandbox.write("PRD.json", &prd(&["A"]));
     sandbox.write("PROMPT.md", "Do it.\n");
     sandbox.write("wiggum.toml", "[limits]\niterations = 5\n");
-    sandbox.write(".gitignore", ".wiggum/\n");
+    sandbox.write(".gitignore", &wiggum_workspace::git::ignoring_state("").unwrap());
     sandbox.run(WORKER, &["--verify", "true"]).exits(0);
     assert_eq!(sandbox.changed_in("HEAD"), ["A.txt"]);
     assert_eq!(sandbox.dirt(), "?? .gitignore\n?? PRD.json\n?? PROMPT.md\n?? wiggum.toml");
@@ -122,6 +122,45 @@ fn the_loops_own_files_are_no_dirt() {
     sandbox.run(WORKER, &["--verify", "true"]).exits(0);
     assert_eq!(sandbox.changed_in("HEAD"), ["B.txt", "PRD.json"]);
     sandbox.assert_clean();
+}
+
+/// What `wiggum` prints goes to a file of the work tree, as the shell makes it.
+fn run_into(sandbox: &Sandbox, redirection: &str, agent: &str) -> Option<i32> {
+    let command = sandbox.agent(agent);
+    let line = format!(
+        r#""{}" run --headless --json --verify true --agent-command "{command}" {redirection}"#,
+        env!("CARGO_BIN_EXE_wiggum")
+    );
+    sandbox.command("sh").current_dir(&sandbox.root).args(["-c", &line]).status().unwrap().code()
+}
+
+#[test]
+fn what_is_printed_to_a_file_in_the_tree_is_nobodys_work() {
+    for redirection in ["> journal.jsonl", "> journal.jsonl 2>&1", ">> logs/run.jsonl 2> logs/errors"] {
+        let sandbox = Sandbox::with_tasks(&["A"]);
+        std::fs::create_dir(sandbox.root.join("logs")).unwrap();
+        assert_eq!(run_into(&sandbox, redirection, WORKER), Some(0), "{redirection}");
+        assert_eq!(sandbox.changed_in("HEAD"), ["A.txt", "PRD.json"], "{redirection}");
+        let printed = ["journal.jsonl", "logs/run.jsonl"].into_iter().find(|name| sandbox.exists(name));
+        let text = sandbox.read(printed.unwrap());
+        assert!(text.lines().all(|line| line.starts_with('{')) && text.contains("run_ended"), "{text}");
+        // And the next run starts, wherever it prints.
+        sandbox.run(WORKER, &["--verify", "true"]).exits(0);
+    }
+    // The twin: any other file is dirt.
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write("other.jsonl", "");
+    assert_eq!(run_into(&sandbox, "> journal.jsonl", WORKER), Some(2));
+}
+
+#[test]
+fn a_file_that_is_printed_to_outlives_failed_attempts() {
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    let agent =
+        r#"echo "$WIGGUM_TASK_ID" > "$WIGGUM_TASK_ID.txt"; [ "$WIGGUM_TASK_ID" = A ] && exit 1; claim"#;
+    assert_eq!(run_into(&sandbox, "> journal.jsonl", agent), Some(6));
+    assert!(sandbox.read("journal.jsonl").contains("run_ended"));
+    assert_eq!(sandbox.changed_in("HEAD"), ["B.txt", "PRD.json"]);
 }
 
 #[test]
@@ -183,11 +222,15 @@ fn set_aside_changes_are_put_back_after_a_limit_with_work_left() {
     let sandbox = sandbox_to_dirty();
     let before = make_dirty(&sandbox);
     let agent = "echo half > half.txt; claim";
-    sandbox.run(agent, &["--verify", "false", "--allow-dirty", "--max-iterations", "1"]).exits(3);
+    sandbox
+        .run(agent, &["--baseline", "off", "--verify", "false", "--allow-dirty", "--max-iterations", "1"])
+        .exits(3);
     assert_eq!(describe(&sandbox), before);
     // And again: the next run takes them out of the way once more, with the work of the first.
     let agent = r#"cat half.txt > "$SANDBOX/seen"; echo rest >> half.txt; claim"#;
-    sandbox.run(agent, &["--verify", "true", "--allow-dirty", "--max-iterations", "1"]).exits(3);
+    sandbox
+        .run(agent, &["--baseline", "off", "--verify", "true", "--allow-dirty", "--max-iterations", "1"])
+        .exits(3);
     assert_eq!(sandbox.note("seen"), "half\n");
     assert_eq!(describe(&sandbox), before);
     assert_eq!(sandbox.subjects().last().unwrap(), "A: Do A");
@@ -264,15 +307,119 @@ fn a_hook_that_always_refuses_leaves_no_commit_and_an_open_status() {
 }
 
 #[test]
+fn a_hook_that_says_the_same_three_times_is_asked_about() {
+    let attempts = |sandbox: &Sandbox| sandbox.worked_on().len();
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write_program(".git/hooks/pre-commit", "#!/bin/sh\necho 'error: no ticket number' >&2\nexit 1\n");
+    let agent = r#"echo "$WIGGUM_ATTEMPT" >> a.txt; claim"#;
+    sandbox.run(agent, &["--verify", "true", "--max-retries", "9"]).exits(6);
+    assert_eq!(attempts(&sandbox), 3);
+    sandbox.wiggum(&["inbox"]).exits(0).says("refused the commit of A 3 times").says("no ticket number");
+    assert_ne!(sandbox.state_of("A"), "failed");
+
+    // Other words each time are progress of a kind.
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let hook = "#!/bin/sh\necho \"error: $(tail -n 1 a.txt) is missing\" >&2\nexit 1\n";
+    sandbox.write_program(".git/hooks/pre-commit", hook);
+    let agent = r#"echo "$WIGGUM_ATTEMPT" | tr 1234 abcd >> a.txt; claim"#;
+    sandbox.run(agent, &["--verify", "true", "--max-retries", "3"]).exits(6);
+    assert_eq!((attempts(&sandbox), sandbox.state_of("A")), (4, "failed"));
+}
+
+#[test]
 fn what_a_hook_makes_of_the_files_is_checked_before_it_counts() {
     let sandbox = Sandbox::with_tasks(&["A"]);
     let hook = "#!/bin/sh\ntr a-z A-Z < a.txt > a.tmp && mv a.tmp a.txt && git add a.txt\n";
     sandbox.write_program(".git/hooks/pre-commit", hook);
     let verify = r#"cat a.txt >> "$SANDBOX/checked""#;
-    sandbox.run("echo text > a.txt; claim", &["--verify", verify]).exits(0);
+    sandbox.run("echo text > a.txt; claim", &["--baseline", "off", "--verify", verify]).exits(0);
     assert_eq!(sandbox.note("checked"), "text\nTEXT\n");
     assert_eq!(sandbox.git(&["show", "HEAD:a.txt"]), "TEXT");
     assert_eq!(sandbox.subjects(), ["first", "backlog", "A: Do A"]);
+    sandbox.assert_clean();
+}
+
+/// Signs as gpg does, as far as git looks.
+const SIGNER: &str = "#!/bin/sh
+cat > /dev/null; echo signed >> \"$SANDBOX/signed\"
+echo '[GNUPG:] SIG_CREATED D 1 8 00 1763000000 ABCD' >&2
+printf -- '-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n'
+";
+
+#[test]
+fn commits_that_cannot_be_signed_are_found_before_an_agent_is_started() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.git(&["config", "commit.gpgsign", "true"]);
+    sandbox.git(&["config", "gpg.program", "/nowhere/gpg"]);
+    let agent = r#"echo call >> "$SANDBOX/calls"; echo text > a.txt; claim"#;
+    let words = ["cannot be signed", "/nowhere/gpg", "hint:", "user.signingkey"];
+    sandbox.run(agent, &["--verify", "true"]).complains(2, &words);
+    assert!(!sandbox.has_note("calls"));
+    drop(sandbox.wiggum(&["doctor"]).exits(1).says("commits cannot be signed"));
+
+    // The twins: one who can sign, and one who does not want to.
+    let signer = sandbox.base().join("gpg");
+    std::fs::write(&signer, SIGNER).unwrap();
+    std::fs::set_permissions(&signer, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    sandbox.git(&["config", "gpg.program", signer.to_str().unwrap()]);
+    drop(sandbox.wiggum(&["doctor"]).exits(0).never_says("signed"));
+    sandbox.run(agent, &["--verify", "true"]).exits(0);
+    assert!(sandbox.git(&["cat-file", "commit", "HEAD"]).contains("gpgsig"));
+
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.git(&["config", "commit.gpgsign", "false"]);
+    sandbox.git(&["config", "gpg.program", "/nowhere/gpg"]);
+    sandbox.run(agent, &["--verify", "true"]).exits(0);
+}
+
+/// A run that has nothing to commit does not ask.
+#[test]
+fn a_run_without_work_needs_no_key() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.run(WORKER, &["--verify", "true"]).exits(0);
+    sandbox.git(&["config", "commit.gpgsign", "true"]);
+    sandbox.git(&["config", "gpg.program", "/nowhere/gpg"]);
+    sandbox.run(WORKER, &["--verify", "true"]).exits(0);
+}
+
+/// As formatters under `pre-commit` do it: the files are changed, and the commit refused.
+const FORMATTER: &str = "#!/bin/sh
+tr a-z A-Z < a.txt > a.tmp
+if cmp -s a.txt a.tmp; then rm a.tmp; exit 0; fi
+mv a.tmp a.txt; echo files were modified by this hook; exit 1
+";
+
+#[test]
+fn a_hook_that_changes_files_and_refuses_needs_no_other_agent() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write_program(".git/hooks/pre-commit", FORMATTER);
+    let verify = r#"cat a.txt >> "$SANDBOX/checked""#;
+    let agent = r#"echo call >> "$SANDBOX/calls"; echo text > a.txt; claim"#;
+    sandbox.run(agent, &["--baseline", "off", "--verify", verify]).exits(0);
+    assert_eq!(sandbox.note("calls"), "call\n");
+    assert_eq!(sandbox.note("checked"), "text\nTEXT\n");
+    assert_eq!(sandbox.git(&["show", "HEAD:a.txt"]), "TEXT");
+    assert_eq!(sandbox.subjects(), ["first", "backlog", "A: Do A"]);
+    assert_eq!(sandbox.changed_in("HEAD"), ["PRD.json", "a.txt"]);
+    sandbox.assert_clean();
+}
+
+/// The twins: what the hook made of the files fails the checks, and a hook that is never content.
+#[test]
+fn what_a_refusing_hook_made_is_checked_and_tried_once() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write_program(".git/hooks/pre-commit", FORMATTER);
+    let args = ["--verify", "test ! -e a.txt || grep -q text a.txt", "--max-retries", "0"];
+    sandbox.run("echo text > a.txt; claim", &args).exits(6);
+    assert_eq!(sandbox.subjects(), ["first", "backlog"]);
+    sandbox.assert_clean();
+
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let hook = "#!/bin/sh\necho x >> a.txt; echo x >> \"$SANDBOX/calls\"; exit 1\n";
+    sandbox.write_program(".git/hooks/pre-commit", hook);
+    sandbox.run("echo text > a.txt; claim", &["--verify", "true", "--max-retries", "0"]).exits(6);
+    assert_eq!(sandbox.note("calls"), "x\nx\n");
+    assert_eq!(sandbox.subjects(), ["first", "backlog"]);
     sandbox.assert_clean();
 }
 
@@ -318,4 +465,85 @@ fn a_configuration_that_git_ignores_is_no_obstacle() {
     sandbox.run(WORKER, &[]).exits(0);
     assert_eq!(sandbox.changed_in("HEAD"), ["A.txt", "PRD.json"]);
     sandbox.assert_clean();
+}
+
+/// A repository with another one inside as a submodule.
+fn with_submodule(ids: &[&str]) -> Sandbox {
+    let sandbox = Sandbox::with_tasks(ids);
+    let library = sandbox.base().join("library");
+    std::fs::create_dir(&library).unwrap();
+    sandbox.git_in(&library, &["init", "-q", "-b", "main"]);
+    std::fs::write(library.join("code"), "of the library\n").unwrap();
+    sandbox.git_in(&library, &["add", "-A"]);
+    let person = ["-c", "user.name=a", "-c", "user.email=a@b"];
+    sandbox.git_in(&library, &[&person[..], &["commit", "-q", "-m", "library"]].concat());
+    let url = library.to_str().unwrap();
+    sandbox.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", url, "lib"]);
+    sandbox.commit_all("a submodule");
+    sandbox
+}
+
+#[test]
+fn files_inside_a_submodule_are_neither_a_checks_nor_lost() {
+    let sandbox = with_submodule(&["A", "B"]);
+    let agent =
+        "echo new > lib/new-$WIGGUM_TASK_ID; echo more >> lib/code; echo x > $WIGGUM_TASK_ID.txt; claim";
+    sandbox.run(agent, &["--verify", "true", "--max-iterations", "1"]).exits(3).says("lib");
+    let told = |kind| sandbox.flags().iter().filter(|flag| flag.kind == kind).count();
+    assert_eq!((told(FlagKind::CheckLeftovers), told(FlagKind::SubmoduleUncommitted)), (0, 1));
+    assert_eq!(sandbox.read("lib/new-A"), "new\n");
+    assert_eq!(sandbox.read("lib/code"), "of the library\nmore\n");
+    assert_eq!(sandbox.changed_in("HEAD"), ["A.txt", "PRD.json"]);
+    // It does not keep the next run from starting, and is not told again.
+    sandbox.run(agent, &["--verify", "true"]).exits(0);
+    assert_eq!(told(FlagKind::SubmoduleUncommitted), 1);
+    assert_eq!(sandbox.read("lib/new-B"), "new\n");
+}
+
+#[test]
+fn a_commit_inside_a_submodule_stays_with_its_task() {
+    let sandbox = with_submodule(&["A", "B"]);
+    let commit = "git -c user.name=a -c user.email=a@b commit -q -a -m inside";
+    // A commits inside the submodule and fails; B has nothing to do with it.
+    let agent = format!(
+        r#"if [ $WIGGUM_TASK_ID = A ]; then echo A >> lib/code; (cd lib && {commit}); echo failed; exit 1; fi
+        echo B > B.txt; claim"#
+    );
+    sandbox.run(&agent, &["--verify", "true", "--max-retries", "0"]);
+    assert_eq!(sandbox.state_of("B"), "done");
+    assert_eq!(sandbox.changed_in("HEAD"), ["B.txt", "PRD.json"]);
+    sandbox.assert_clean();
+}
+
+#[test]
+fn a_loop_whose_repository_is_gone_does_not_go_on_without_it() {
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    let agent = "echo x > $WIGGUM_TASK_ID.txt; [ $WIGGUM_TASK_ID = A ] || mv .git \"$SANDBOX/taken\"; claim";
+    assert_ne!(sandbox.run(agent, &["--verify", "true"]).code(), Some(0));
+    for _ in 0..2 {
+        sandbox
+            .launch(
+                &sandbox.root,
+                &["run", "--headless", "--agent-command", "sh -c 'echo thinking'", "--verify", "true"],
+            )
+            .outcome_only()
+            .complains(2, &["the git repository of this loop is gone", "hint: put its `.git` back"]);
+    }
+    std::fs::rename(sandbox.base().join("taken"), sandbox.root.join(".git")).unwrap();
+    sandbox.run("echo x > $WIGGUM_TASK_ID.txt; claim", &["--verify", "true"]).exits(0);
+    assert_eq!(sandbox.state_of("B"), "done");
+}
+
+#[test]
+fn a_submodule_that_an_agent_adds_keeps_its_repository() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let library = sandbox.base().join("library");
+    std::fs::create_dir(&library).unwrap();
+    sandbox.git_in(&library, &["init", "-q", "-b", "main"]);
+    sandbox.git_in(&library, &["commit", "-q", "--allow-empty", "-m", "first"]);
+    let agent = "git -c protocol.file.allow=always submodule --quiet add \"$SANDBOX/library\" lib && claim";
+    sandbox.run(agent, &["--verify", "test -e lib/.git"]).exits(6);
+    sandbox.run(agent, &["--verify", "test -e lib/.git", "--baseline", "go-on"]).exits(0);
+    assert!(sandbox.exists(".git/modules/lib/config"));
+    assert_eq!(sandbox.git_in(&sandbox.root.join("lib"), &["rev-parse", "--is-inside-work-tree"]), "true");
 }

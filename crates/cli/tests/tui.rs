@@ -1,4 +1,4 @@
-//! `wiggum tui` in a real terminal: a tmux of its own, looked at and typed into as a person would. Where tmux
+//! `wiggum tui` and plain `wiggum run` in a real terminal: a tmux of its own, looked at and typed into as a person would. Where tmux
 //! is not installed, that is said and nothing is tested.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
@@ -22,7 +22,7 @@ impl<'a> Terminal<'a> {
     #[expect(clippy::print_stderr, reason = "what is skipped must be seen")]
     fn open(sandbox: &'a Sandbox, width: u16, height: u16) -> Option<Self> {
         if sandbox.command("tmux").arg("-V").output().is_err() {
-            eprintln!("SKIPPED: tmux is not installed (`cargo xtask test` does that): `wiggum tui`");
+            eprintln!("SKIPPED: tmux is not installed (`cargo xtask test` does that): terminals");
             return None;
         }
         let terminal = Self { sandbox };
@@ -43,7 +43,7 @@ impl<'a> Terminal<'a> {
     }
 
     fn run(&self, wiggum: &str) {
-        self.press(&[&format!("{} {wiggum}", env!("CARGO_BIN_EXE_wiggum")), "Enter"]);
+        self.press(&[&format!("'{}' {wiggum}", env!("CARGO_BIN_EXE_wiggum")), "Enter"]);
     }
 
     fn screen(&self) -> String {
@@ -130,8 +130,10 @@ fn a_loop_is_started_watched_answered_left_and_found_again() {
     // A task is added and edited in the file, while the agent works.
     terminal.until(&["a"], "New task");
     terminal.press(&["-l", "Do another thing"]);
-    terminal.until(&["C-s"], "added to PRD.json; the loop takes it in after this agent");
-    terminal.press(&["G"]);
+    terminal.until(&["C-s"], "added to PRD.json");
+    // The loop knows of it at once.
+    terminal.shows(&["○ 1   Do another thing"]);
+    terminal.press(&["G", "k"]);
     terminal.until(&["e"], "Edit C");
     terminal.press(&["-l", " well"]);
     terminal.until(&["C-s"], "C changed in PRD.json");
@@ -160,7 +162,7 @@ fn a_loop_is_started_watched_answered_left_and_found_again() {
     terminal.shows(&["loop main goes on"]);
     terminal.press(&["-l", "echo $((6 * 7)) is back"]);
     terminal.until(&["Enter"], "42 is back");
-    terminal.press(&[&format!("TERM=dumb {} tui", env!("CARGO_BIN_EXE_wiggum")), "Enter"]);
+    terminal.press(&[&format!("TERM=dumb '{}' tui", env!("CARGO_BIN_EXE_wiggum")), "Enter"]);
     terminal.shows(&["cannot show the interface", "hint: `wiggum status`"]);
     terminal.run("tui");
     terminal.shows(&["▶ B"]);
@@ -196,4 +198,75 @@ fn without_a_terminal_it_says_what_to_use_instead_and_a_loop_is_found_from_anywh
         (&seen["name"], &seen["state"], &seen["done"]),
         (&"nightly".into(), &"completed".into(), &1.into())
     );
+}
+
+/// Asks in both of its first tasks, and waits in the third until the test lets it go on.
+const ASKS_TWICE: &str = r#"
+keep_prompt
+case "$WIGGUM_TASK_ID-$WIGGUM_ATTEMPT" in
+[AB]-1) cat <<END
+<escalate type="stuck">
+<summary>Which colour for $WIGGUM_TASK_ID?</summary>
+<options>
+1. Red
+2. Blue
+</options>
+<question>Red or blue?</question>
+</escalate>
+END
+;;
+C-*) ready; wait_for_go; echo "noise of C"; echo c > c.txt; claim ;;
+*) echo x > "$WIGGUM_TASK_ID.txt"; claim ;;
+esac"#;
+
+/// What `run` finds open it shows at once, and again after other output; whatever is typed whenever is heard.
+#[test]
+fn a_terminal_with_open_questions_asks_them_and_takes_every_answer() {
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    sandbox.write("wiggum.toml", "[people]\nwait = \"0s\"\n");
+    sandbox.commit_all("nobody is waited for");
+    sandbox.run(ASKS_TWICE, &["--verify", "true"]).exits(6);
+    let Some(terminal) = Terminal::open(&sandbox, 120, 50) else { return };
+    let agent = sandbox.agent(ASKS_TWICE);
+    terminal.run(&format!("run --verify true --agent-command '{agent}'"));
+    terminal.shows(&[
+        "2 open questions",
+        "? q1 about A: Which colour for A?",
+        "2. Blue",
+        "q1  [number] of an option",
+    ]);
+    // Answered from elsewhere, the other one is done, and the first is asked again below it.
+    sandbox.launch(&sandbox.root, &["answer", "q2", "1"]).outcome_only().exits(0);
+    let asked_below = |screen: &str| {
+        let rest = screen.split_once("B done").map_or("", |(_, rest)| rest);
+        rest.contains("? q1 about A: Which colour for A?") && rest.contains("q1  [number] of an option")
+    };
+    let until = Instant::now() + PATIENCE;
+    while !asked_below(&terminal.screen()) {
+        assert!(Instant::now() < until, "q1 should be asked again:\n{}", terminal.screen());
+        std::thread::yield_now();
+    }
+    terminal.press(&["2", "Enter"]);
+    terminal.shows(&["q1 answered by terminal: option 2", "A done", "All tasks complete"]);
+    assert!(sandbox.prompt("A", 2).contains("Blue"));
+}
+
+/// A question that was left while other work goes on is answered at the terminal in the midst of it.
+#[test]
+fn a_parked_question_is_answered_while_another_task_is_worked_on() {
+    let sandbox = Sandbox::with_tasks(&["A", "C"]);
+    let Some(terminal) = Terminal::open(&sandbox, 120, 50) else { return };
+    sandbox.write("wiggum.toml", "[people]\nwait = \"0s\"\n");
+    sandbox.commit_all("nobody is waited for");
+    sandbox.make_pipe("ready");
+    sandbox.make_pipe("go");
+    let agent = sandbox.agent(ASKS_TWICE);
+    terminal.run(&format!("run --verify true --agent-command '{agent}'"));
+    sandbox.wait_ready();
+    terminal.shows(&["? q1 about A", "Iteration 2"]);
+    terminal.press(&["q1 2", "Enter"]);
+    terminal.shows(&["q1 answered by terminal: option 2"]);
+    sandbox.go();
+    terminal.shows(&["noise of C", "C done", "A done", "All tasks complete"]);
+    assert!(sandbox.prompt("A", 2).contains("Blue"));
 }

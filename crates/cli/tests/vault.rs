@@ -38,16 +38,27 @@ max_iterations: 10
 /// What a plan's way comes to, wherever it was cut.
 const END: [(&str, &str); 3] = [
     ("Lists/boxes.md", "- one box\n"),
-    ("Letters/landlord.md", "created Lists/boxes.md"),
+    // Created, or there already when it was cut between the file and its record.
+    ("Letters/landlord.md", "Lists/boxes.md"),
     ("Done/move_in.md", ""),
 ];
 
 fn approved(plan: &str) -> Sandbox {
-    let sandbox = Sandbox::plain();
+    let mut sandbox = Sandbox::plain();
+    // Nobody else writes these plans.
+    sandbox.env("WIGGUM_PLANS_SETTLE", "0s");
     sandbox.wiggum(&["vault", "init", "v"]).exits(0);
     sandbox.write("v/Approved/Plans/move_in.md", plan);
     sandbox
 }
+
+/// A plan of one step.
+fn of_one(id: &str, step: &str) -> String {
+    format!("---\nplan_id: {id}\nmax_iterations: 10\n---\n- [ ] **Step 1:** Do it {step}\n")
+}
+
+const MAIL: &str =
+    "(action_type: mcp_email)\n  - MCP Server: mail\n  - Tool: send\n  - Params: {to: \"a@b.c\"}";
 
 /// The lines of the log, without their times and without those that tell of the interruption.
 fn log(sandbox: &Sandbox) -> Vec<String> {
@@ -111,6 +122,101 @@ fn a_plan_that_cannot_go_on_says_so_with_its_exit_code() {
 }
 
 #[test]
+fn what_is_no_vault_is_refused_and_stays_what_it_was() {
+    let sandbox = Sandbox::plain();
+    fs::create_dir(sandbox.root.join("d")).unwrap();
+    for command in ["watch", "run", "status"] {
+        sandbox.wiggum(&["vault", command, "d"]).complains(2, &["is not a vault", "wiggum vault init"]);
+    }
+    assert_eq!(fs::read_dir(sandbox.root.join("d")).unwrap().count(), 0);
+}
+
+#[test]
+fn plans_that_are_not_carried_out_are_named_at_the_end() {
+    let sandbox = approved(PLAN);
+    sandbox.write("v/Approved/Plans/broken.md", "---\nplan_id: broken\n---\n");
+    sandbox.write("v/Approved/Plans/move_in (conflicted copy).md", PLAN);
+    let ran = sandbox.wiggum(&["vault", "run", "v"]).complains(
+        2,
+        &["not carried out: `broken.md`, `move_in (conflicted copy).md`", "hint: Needs_Action/plan_problem_"],
+    );
+    assert!(ran.stdout.contains("looked at") && ran.stdout.contains("3 plans approved"), "{}", ran.stdout);
+    assert!(sandbox.exists("v/Done/move_in.md"));
+}
+
+#[test]
+fn an_agent_that_cannot_start_ends_the_run_and_is_told_of() {
+    for config in ["", "[agent]\ncommand = \"no-such-agent\"\n"] {
+        let sandbox = approved(PLAN);
+        sandbox.write("v/wiggum.toml", config);
+        sandbox.write("v/Approved/Plans/ask.md", &of_one("ask", "(action_type: agent)"));
+        sandbox.wiggum(&["vault", "run", "v"]).complains(2, &["not carried out: `ask.md`"]);
+        assert!(sandbox.exists("v/Done/move_in.md"));
+        let note = sandbox.read("v/Needs_Action/plan_problem_ask.md");
+        assert!(note.contains("agent"), "{note}");
+    }
+}
+
+#[test]
+fn who_runs_plans_bounds_them() {
+    let mut sandbox = approved(PLAN);
+    sandbox.env("MAX_PLAN_ITERATIONS", "2");
+    sandbox.wiggum(&["vault", "run", "v"]).exits(6);
+    let note = sandbox.read("v/Needs_Action/plan_escalated_move_in.md");
+    assert!(note.contains("2/3 steps, 2 of 2 iterations"), "{note}");
+}
+
+#[test]
+fn own_words_about_a_call_are_refused_at_the_command_line() {
+    let sandbox = approved(&of_one("post", MAIL));
+    let started = std::time::Instant::now();
+    sandbox.wiggum(&["vault", "run", "v"]).exits(6);
+    assert!(
+        started.elapsed() < std::time::Duration::from_secs(5),
+        "no retries for a server that is not there"
+    );
+    let note = sandbox.read("v/Needs_Action/plan_blocked_post.md");
+    assert!(note.contains("there is no MCP server") && note.contains("mcp.servers"), "{note}");
+    let v = sandbox.root.join("v");
+    let answer = |words: &str| sandbox.wiggum_in(&v, &["answer", "q1", words]);
+    answer("do NOT send this mail").complains(2, &["takes no words", "retry, skip, done"]);
+    let inbox = sandbox.wiggum_in(&v, &["inbox"]).exits(0);
+    assert!(inbox.stdout.contains("retry|skip|done|abort"), "{}", inbox.stdout);
+    answer("done").exits(0);
+    sandbox.wiggum(&["vault", "run", "v"]).exits(0);
+}
+
+#[test]
+fn events_have_no_secrets_in_them() {
+    let token = format!("{}{}", "ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let mail = MAIL.replace("to: ", &format!("note: \"{token}\", password: \"hunter2\", to: "));
+    let sandbox = approved(&of_one("post", &mail).replace("Do it", &format!("Do it with {token}")));
+    sandbox.wiggum(&["vault", "run", "v"]).exits(6);
+    let v = sandbox.root.join("v");
+    for args in [&["events", "--json"][..], &["events"], &["inbox"], &["status"]] {
+        let shown = sandbox.wiggum_in(&v, args).exits(0).stdout;
+        assert!(!shown.contains(&token) && !shown.contains("hunter2"), "{args:?}: {shown}");
+        if args.contains(&"--json") {
+            assert!(shown.contains("[redacted]"));
+            shown.lines().for_each(|line| drop(serde_json::from_str::<serde_json::Value>(line).unwrap()));
+        }
+    }
+}
+
+#[test]
+fn a_vault_that_is_watched_says_so() {
+    let sandbox = approved(PLAN);
+    let watching = sandbox.launch(&sandbox.root, &["vault", "watch", "v"]);
+    while !sandbox.exists("v/Done/move_in.md") {
+        std::thread::yield_now();
+    }
+    watching.signal("INT");
+    let run = watching.finish();
+    let said = format!("watching {}", sandbox.root.join("v").display());
+    assert!(run.stdout.contains(&said) && run.stdout.contains("1 plan approved"), "{}", run.stdout);
+}
+
+#[test]
 fn a_repository_around_a_vault_is_left_alone() {
     let sandbox = Sandbox::new();
     sandbox.wiggum(&["vault", "init", "v"]).exits(0);
@@ -162,7 +268,7 @@ fn killed_anywhere_a_plan_comes_to_the_same() {
                 "{entry}, killed at {at}: {log:#?}"
             );
         }
-        let store = Store::open(&sandbox.root.join("v/.wiggum/wiggum.db")).unwrap();
+        let store = Store::open(&sandbox.state_dir_of(&sandbox.root.join("v")).unwrap().database()).unwrap();
         let journal = store.read(store.loops().unwrap()[0].id, 0).unwrap();
         assert_eq!(checker::check(&journal), vec![], "killed at {at}");
     }

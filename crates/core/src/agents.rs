@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use crate::event::Trouble;
 use crate::ids::Iteration;
 use crate::mutant::{Mutant, planted};
-use crate::policy::Agents as Rules;
+use crate::policy::{Agents as Rules, Millis};
 use crate::state::{add_millis, millis_between};
 use crate::task::Task;
 
@@ -23,8 +23,7 @@ pub struct Agents {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Known {
     unavailable: Option<Unavailable>,
-    /// Faults of the provider in a row.
-    faults: u32,
+    faults: Faults,
     session: Option<String>,
 }
 
@@ -77,6 +76,7 @@ impl Trouble {
             | Self::Empty
             | Self::Refused
             | Self::OwnLimit
+            | Self::Budget
             | Self::PermissionDenied
             | Self::Silent
             | Self::Interrupted
@@ -90,7 +90,7 @@ impl Agents {
     pub(crate) fn start_anew(&mut self) {
         for known in self.known.values_mut() {
             known.unavailable = None;
-            known.faults = 0;
+            known.faults = Faults::default();
         }
     }
 
@@ -98,7 +98,7 @@ impl Agents {
     pub(crate) fn worked(&mut self, agent: &str, session: Option<&String>) {
         let known = self.known.entry(agent.to_owned()).or_default();
         known.unavailable = None;
-        known.faults = 0;
+        known.faults = Faults::default();
         known.session = session.cloned();
     }
 
@@ -119,20 +119,12 @@ impl Agents {
         at: Timestamp,
     ) {
         let known = self.known.entry(agent.to_owned()).or_default();
-        known.faults += 1;
-        let backoff = || add_millis(at, backoff(rules, known.faults, iteration));
-        let until = match trouble {
-            Trouble::UsageLimit { resets_at } => {
-                Some(resets_at.filter(|reset| *reset > at).unwrap_or_else(backoff))
-            }
-            Trouble::Overloaded | Trouble::Network => Some(backoff()),
-            Trouble::SessionLost => Some(at),
-            _ => None,
-        };
+        let faults = known.faults.count(trouble, at);
+        let since = faults.since().unwrap_or(at);
+        let until = back_at(rules, trouble, faults, iteration, at);
         if *trouble == Trouble::SessionLost {
             known.session = None;
         }
-        let since = known.unavailable.as_ref().map_or(at, |before| before.since);
         known.unavailable =
             Some(Unavailable { trouble: trouble.clone(), message: message.to_owned(), since, until });
     }
@@ -170,11 +162,79 @@ impl Agents {
     }
 }
 
+/// Says in the message of an error that a variable was not passed on.
+pub const WITHHELD: &str = "withheld by wiggum";
+
+/// How an agent's provider has failed up to now, without a success in between.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    in_a_row: u32,
+    /// Usage limits that did not say when they end.
+    unannounced: u32,
+    since: Option<Timestamp>,
+}
+
+impl Faults {
+    pub fn count(&mut self, trouble: &Trouble, at: Timestamp) -> Self {
+        self.in_a_row += 1;
+        self.unannounced += u32::from(matches!(trouble, Trouble::UsageLimit { resets_at: None }));
+        self.since.get_or_insert(at);
+        *self
+    }
+
+    /// Since when nothing has come of it.
+    pub fn since(&self) -> Option<Timestamp> {
+        self.since
+    }
+}
+
+/// When an agent that gave this trouble may be asked again; not before a person did something about it
+/// where nothing is said.
+pub fn back_at(
+    rules: &Rules,
+    trouble: &Trouble,
+    faults: Faults,
+    iteration: Iteration,
+    at: Timestamp,
+) -> Option<Timestamp> {
+    let backoff = || add_millis(at, backoff(rules.backoff, rules.backoff_max, faults.in_a_row, iteration));
+    match trouble {
+        // The first time it is believed. A limit that is there again after its own reset, or should be over
+        // already, is asked about less and less often.
+        Trouble::UsageLimit { resets_at: Some(reset) } if *reset > at && faults.in_a_row <= 1 => Some(*reset),
+        Trouble::UsageLimit { resets_at: Some(reset) } => Some(backoff().max(*reset)),
+        Trouble::UsageLimit { resets_at: None } => {
+            let wait = self::backoff(rules.limit_wait, LONGEST_LIMIT_WAIT, faults.unannounced, iteration);
+            // As long as anybody wants to wait: then it is tried once more before the loop gives up.
+            let end = add_millis(faults.since.unwrap_or(at), rules.max_wait.0);
+            let until = add_millis(at, wait);
+            Some(if end > at { until.min(end) } else { until })
+        }
+        Trouble::Overloaded | Trouble::Network => Some(backoff()),
+        Trouble::SessionLost => Some(at),
+        Trouble::ContextFull
+        | Trouble::Truncated
+        | Trouble::Empty
+        | Trouble::Authentication
+        | Trouble::Missing
+        | Trouble::Refused
+        | Trouble::OwnLimit
+        | Trouble::Budget
+        | Trouble::PermissionDenied
+        | Trouble::Silent
+        | Trouble::Interrupted
+        | Trouble::Other => None,
+    }
+}
+
+/// Allowances come back after hours; looking once an hour loses little of them and asks seldom.
+const LONGEST_LIMIT_WAIT: Millis = Millis::from_secs(3600);
+
 /// Doubles with every fault, and varies with the iteration so that many loops do not come back at
 /// the same moment.
-fn backoff(rules: &Rules, faults: u32, iteration: Iteration) -> u64 {
+fn backoff(first: Millis, most: Millis, faults: u32, iteration: Iteration) -> u64 {
     let doublings = faults.saturating_sub(1).min(20);
-    let longest = rules.backoff.0.saturating_mul(1 << doublings).min(rules.backoff_max.0);
+    let longest = first.0.saturating_mul(1 << doublings).min(most.0);
     let part = u64::from(iteration.wrapping_mul(0x9e37_79b1) >> 24);
     longest / 2 + longest / 2 * part / 256
 }

@@ -128,7 +128,7 @@ impl Breaker {
     fn tripped(&self, rules: &Rules) -> Option<String> {
         let reached = |times: u32, limit: u32| limit > 0 && times >= limit;
         if reached(self.no_progress, rules.no_progress) {
-            return Some(format!("{} iterations without a completion or a change", self.no_progress));
+            return Some(crate::text::without_progress(self.no_progress));
         }
         if reached(self.same_error, rules.same_error) {
             return Some(format!("the same error {} times in a row: {}", self.same_error, self.error));

@@ -2,18 +2,24 @@
 //!
 //! The figures are folded from events, so a restart keeps them. What several loops share is known
 //! only as of the last look at it, which is an event too; looking and taking is one transaction of
-//! the registry, which asks [`admits`]. Everything else is judged by [`crate::decide`] before an
-//! iteration starts: a call that has begun is never ended for its cost, so what is overspent is at
-//! most what the calls under way cost.
+//! the registry, which asks [`admits`]. Whether an iteration may start is judged by [`crate::decide`];
+//! an agent that has started is bounded by what is left ([`ceiling()`]) and stopped when that is used up
+//! ([`crate::figures`]), so that a loop overspends by one answer of the model where the agent tells
+//! what it uses while it works.
 
+mod ceiling;
 mod judge;
+mod period;
 mod spending;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub use ceiling::{Ceiling, ceiling, nearest, told_to_agent, used_up};
 pub use judge::{Alert, Gauge, Hold, admits, alert_due, exhausted, gauges, hold, task_gauges};
-pub(crate) use judge::{is_beyond, is_short, task_exhausted};
-pub use spending::Spending;
+pub(crate) use judge::{gauges_with, is_beyond, is_short, task_exhausted};
+pub use period::{Period, Span, Spans};
+pub use spending::{Reached, Spending};
 
 use crate::event::Usage;
 use crate::policy::Millis;
@@ -67,9 +73,27 @@ impl Budget {
         !(self.project.is_none() && self.organisation.is_none())
     }
 
+    /// Does it mean anything to come near to a limit? Where nothing follows from reaching it, nothing
+    /// follows from coming near.
+    pub(crate) fn is_strict(&self) -> bool {
+        match self.action {
+            AtLimit::Deny | AtLimit::Throttle => true,
+            AtLimit::Allow | AtLimit::AlertOnly => false,
+        }
+    }
+
     /// Is any budget in dollars, which tokens without a price would not count against?
     pub fn counts_cost(&self) -> bool {
-        [&self.own, &self.task, &self.project, &self.organisation].iter().any(|cap| cap.max_cost.is_some())
+        self.caps().iter().any(|cap| cap.max_cost.is_some())
+    }
+
+    /// Is any budget in tokens, which needs no price?
+    pub fn counts_tokens(&self) -> bool {
+        self.caps().iter().any(|cap| cap.max_tokens.is_some())
+    }
+
+    fn caps(&self) -> [&Cap; 4] {
+        [&self.own, &self.task, &self.project, &self.organisation]
     }
 }
 
@@ -81,6 +105,9 @@ pub struct Cap {
     /// In US dollars.
     pub max_cost: Option<f64>,
     pub max_tokens: Option<u64>,
+    /// When it begins anew; only budgets that loops share do.
+    #[serde(skip_serializing_if = "Period::is_none")]
+    pub period: Period,
 }
 
 impl Cap {
@@ -177,7 +204,9 @@ impl Sum {
         }
     }
 
-    pub(crate) fn since(self, before: Self) -> Self {
+    /// What came to it.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
         Self {
             cost_usd: (self.cost_usd - before.cost_usd).max(0.0),
             tokens: self.tokens.saturating_sub(before.tokens),
@@ -202,7 +231,7 @@ impl std::ops::AddAssign for Sum {
     }
 }
 
-/// What loops with one purse have spent, and set aside for calls under way.
+/// What loops with one budget have spent, and set aside for calls under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -210,6 +239,9 @@ pub struct Account {
     pub spent: Sum,
     pub reserved: Sum,
     pub in_flight: u32,
+    /// When the budget begins anew, and nothing of it is spent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resets_at: Option<Timestamp>,
 }
 
 /// What is shared with other loops, as of one look at it, without a call of this loop.
@@ -219,4 +251,16 @@ pub struct Account {
 pub struct Shared {
     pub project: Account,
     pub organisation: Account,
+}
+
+impl Shared {
+    /// What is still true of it: a budget that has begun anew since has nothing spent, as far as is known.
+    #[must_use]
+    pub fn at(self, now: Timestamp) -> Self {
+        let still = |account: Account| match account.resets_at {
+            Some(reset) if reset <= now => Account::default(),
+            Some(_) | None => account,
+        };
+        Self { project: still(self.project), organisation: still(self.organisation) }
+    }
 }

@@ -75,14 +75,18 @@ fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<Broken> {
         Event::RunResumed { .. } => {
             (!before.run.active).then(|| (Rule::RunToResume, "no run to resume".to_owned()))
         }
-        Event::IterationStarted { iteration, task, attempt, agent, .. } => {
+        Event::IterationStarted { iteration, task, attempt, agent, accepted, .. } => {
+            let by_agent = !accepted && !before.is_own_work(task);
             start::check(before, *iteration, task, *attempt)
-                .or_else(|| start::check_agent(before, task, agent, at))
-                .or_else(|| start::check_breaker(before, at))
-                .or_else(|| budget::check_start(before, task, at).filter(|_| !before.is_own_work(task)))
+                .or_else(|| start::check_agent(before, task, agent, at).filter(|_| !accepted))
+                .or_else(|| start::check_baseline(before, task, *accepted))
+                .or_else(|| start::check_breaker(before, at).filter(|_| !accepted))
+                .or_else(|| budget::check_start(before, task, at).filter(|_| by_agent))
         }
         Event::AgentEnded { iteration, attempt, .. }
         | Event::Charged { iteration, attempt, .. }
+        | Event::BudgetReached { iteration, attempt, .. }
+        | Event::UsageSeen { iteration, attempt, .. }
         | Event::Nudged { iteration, attempt, .. } => {
             verdict::check_fence(before, *iteration, *attempt, Stage::Agent)
         }
@@ -114,7 +118,7 @@ fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<Broken> {
         Event::TreeAltered { iteration, attempt } => {
             verdict::check_landing(before, *iteration, *attempt, Rule::AlteredAccepted)
         }
-        Event::Interrupted { iteration, attempt, .. } => {
+        Event::Interrupted { iteration, attempt, .. } | Event::CommitsFound { iteration, attempt, .. } => {
             let open = before.open.as_ref();
             let fits = open.is_some_and(|open| open.iteration == *iteration && open.attempt == *attempt);
             (!fits).then(|| (Rule::InterruptedOnce, format!("iteration {iteration} is not under way")))
@@ -145,7 +149,12 @@ fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<Broken> {
             (!due).then(|| (Rule::KeptOnce, format!("no unfinished work of {task} to keep")))
         }
         Event::WorkspaceReset { .. } => check_reset(before),
-        Event::BacklogRead { .. }
+        Event::BaselineStarted { .. } | Event::BaselineChecked { .. } => check_untouched(before),
+        Event::LoopMoved { .. }
+        | Event::SkipsCommitted { .. }
+        | Event::TaskBaselineChecked { .. }
+        | Event::RepairPlanned { .. }
+        | Event::BacklogRead { .. }
         | Event::BacklogBroken { .. }
         | Event::TaskSkipped { .. }
         | Event::TaskReopened { .. }
@@ -158,6 +167,13 @@ fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<Broken> {
         | Event::UserChangesPutBack { .. }
         | Event::Noticed { .. } => None,
     }
+}
+
+/// The untouched tree is checked before an agent works on it.
+fn check_untouched(before: &Loop) -> Option<Broken> {
+    let at_work = before.open.as_ref().is_some_and(|open| !open.own);
+    at_work
+        .then(|| (Rule::UntouchedTree, "the untouched tree is checked while an agent works on it".to_owned()))
 }
 
 fn check_run(before: &Loop, run: u32) -> Option<Broken> {
@@ -245,6 +261,7 @@ fn check_status(before: &Loop, task: &TaskId, status: FileStatus) -> Option<Brok
 
 fn check_failed(before: &Loop, task: &TaskId) -> Option<Broken> {
     let entry = before.task(task)?;
-    let used_up = entry.failures > entry.max_retries(&before.policy) || budget::is_task_used_up(before, task);
+    let used_up = entry.failures > entry.max_retries(&before.policy) || entry.permanent;
+    let used_up = used_up || budget::is_task_used_up(before, task);
     (!used_up).then(|| (Rule::FailedForGood, format!("{task} has attempts left")))
 }

@@ -10,13 +10,15 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::decide::unmet;
 use crate::event::Usage;
-use crate::handoff::Trigger;
+use crate::handoff::{Trigger, continuation};
 use crate::ids::{Attempt, Iteration, LoopId, Seq, TaskId};
 use crate::mutant::{Mutant, planted};
 use crate::policy::Millis;
 use crate::signal::notes::Notes;
 use crate::state::{Loop, OpenIteration, Stage, millis_between};
+use crate::tasks::TaskState;
 use crate::text::clip;
 
 /// Version of the shape below.
@@ -25,6 +27,8 @@ pub const VERSION: u32 = 1;
 /// How many tasks of each group are named; the rest is counted.
 const MAX_NAMED: usize = 24;
 const MAX_REASON: usize = 200;
+/// They are named among the pending too.
+const MAX_WAITING: usize = 12;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Checkpoint {
@@ -48,7 +52,11 @@ pub struct Checkpoint {
     pub handoff: Option<Trigger>,
     pub completed: Group,
     pub pending: Group,
+    /// Tasks that failed or wait for a person.
     pub blocked: Group,
+    /// Tasks among the pending that wait on others.
+    #[serde(default, skip_serializing_if = "Group::is_empty")]
+    pub waiting: Group,
     #[serde(default)]
     pub decisions: Vec<String>,
     #[serde(default)]
@@ -105,6 +113,12 @@ pub struct Group {
     pub items: Vec<Item>,
 }
 
+impl Group {
+    fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Item {
     pub task: TaskId,
@@ -141,6 +155,12 @@ pub struct Recovery {
     pub seq: Seq,
     #[serde(default)]
     pub next_steps: Vec<String>,
+    /// How a person brings loop and tree back to where they were.
+    #[serde(default)]
+    pub rollback_instructions: Vec<String>,
+    /// What the next attempt is told of where the work stands.
+    #[serde(default)]
+    pub continuation_prompt: String,
 }
 
 /// What the loop knows of its checkpoints.
@@ -263,11 +283,11 @@ pub fn build(state: &Loop, id: Uuid, at: Timestamp) -> Checkpoint {
     let under_way =
         state.open.as_ref().map(|open| Box::new(Ended::of(open, phase_of(open), "under way", at)));
     let latest = under_way.or_else(|| checkpoints.latest.clone());
-    let notes = latest.as_ref().map(|latest| latest.notes.clone()).unwrap_or_default();
+    let notes = latest.as_ref().map(|latest| standing_notes(state, latest)).unwrap_or_default();
     let metrics = latest.as_ref().map(|latest| latest.metrics).unwrap_or_default();
     let kept = latest.as_ref().and_then(|latest| latest.kept.clone());
     let (kept, kept_under) = kept.map_or((None, None), |(commit, under)| (Some(commit), Some(under)));
-    Checkpoint {
+    let mut made = Checkpoint {
         v: VERSION,
         id,
         loop_id: state.id,
@@ -283,6 +303,7 @@ pub fn build(state: &Loop, id: Uuid, at: Timestamp) -> Checkpoint {
         completed: completed(state),
         pending: pending(state),
         blocked: blocked(state),
+        waiting: waiting(state),
         decisions: notes.decisions,
         assumptions: notes.assumptions,
         constraints: notes.constraints,
@@ -293,14 +314,56 @@ pub fn build(state: &Loop, id: Uuid, at: Timestamp) -> Checkpoint {
             kept,
             kept_under,
             seq: state.seq,
-            next_steps: notes.handoff.into_iter().chain(notes.next_steps).collect(),
+            next_steps: notes.next_steps,
+            rollback_instructions: Vec::new(),
+            continuation_prompt: String::new(),
         },
         previous: checkpoints
             .last
             .as_ref()
             .filter(|_| !planted(Mutant::BreaksChain))
             .map(|last| last.sha256.clone()),
+    };
+    made.recovery.rollback_instructions = rollback(&made);
+    made.recovery.continuation_prompt = continuation(&made, made.recovery.kept.is_some());
+    made
+}
+
+impl Checkpoint {
+    /// The same iteration, told with the tasks and notes as they are now: an attempt may begin long after the
+    /// checkpoint that it goes on from.
+    pub fn as_of_now(mut self, state: &Loop) -> Self {
+        self.completed = completed(state);
+        self.pending = pending(state);
+        self.blocked = blocked(state);
+        self.waiting = waiting(state);
+        if let Some(entry) = self.task.as_ref().and_then(|task| state.task(task)) {
+            let Notes { decisions, assumptions, constraints, next_steps, .. } = entry.notes.clone();
+            self.decisions = decisions;
+            self.assumptions = assumptions;
+            self.constraints = constraints;
+            self.recovery.next_steps = next_steps;
+        }
+        self
     }
+}
+
+/// All that is known of the task, not only what its last attempt said.
+fn standing_notes(state: &Loop, latest: &Ended) -> Notes {
+    let mut notes = state.task(&latest.task).map(|entry| entry.notes.clone()).unwrap_or_default();
+    notes.follow(&latest.notes);
+    notes
+}
+
+fn rollback(made: &Checkpoint) -> Vec<String> {
+    let mut steps = vec![format!("wiggum checkpoint restore {}", made.id)];
+    if let Some(commit) = &made.recovery.commit {
+        steps.push(format!("by hand, the files alone: git reset --hard {commit}"));
+    }
+    if let Some(kept) = &made.recovery.kept_under {
+        steps.push(format!("the unfinished work is under {kept}: git checkout {kept} -- ."));
+    }
+    steps
 }
 
 fn phase_of(open: &OpenIteration) -> Phase {
@@ -323,7 +386,7 @@ fn completed(state: &Loop) -> Group {
     Group { count: state.tasks.counts().done, items }
 }
 
-/// The tasks that could start next, in their order, and the one that is worked on.
+/// The task that is worked on, those that could start next in their order, and then those that wait.
 fn pending(state: &Loop) -> Group {
     let counts = state.tasks.counts();
     let running = state.open.iter().map(|open| Item { task: open.task.clone(), why: "under way".to_owned() });
@@ -331,15 +394,39 @@ fn pending(state: &Loop) -> Group {
         let why = entry.history.back().map(|past| format!("attempt {}: {}", past.attempt, past.outcome));
         Item { task: entry.spec.id.clone(), why: why.unwrap_or_default() }
     });
-    Group { count: counts.open() + counts.running, items: running.chain(ready).take(MAX_NAMED).collect() }
+    let waiting = waiting_items(state);
+    let items = running.chain(ready).chain(waiting).take(MAX_NAMED).collect();
+    Group { count: counts.open() + counts.running, items }
 }
 
-/// What a person is asked about.
+/// The tasks that wait on others.
+fn waiting(state: &Loop) -> Group {
+    let count = state.tasks.waiting().len();
+    Group { count, items: waiting_items(state).take(MAX_WAITING).collect() }
+}
+
+fn waiting_items(state: &Loop) -> impl Iterator<Item = Item> {
+    state.tasks.waiting().map(|entry| {
+        let on: Vec<String> = unmet(state, entry).take(3).map(|other| other.spec.id.to_string()).collect();
+        Item { task: entry.spec.id.clone(), why: format!("waits on {}", on.join(", ")) }
+    })
+}
+
+/// What failed, and what a person is asked about.
 fn blocked(state: &Loop) -> Group {
     let counts = state.tasks.counts();
-    let asked = state.questions.values().filter_map(|asked| {
-        let why = clip(&asked.question.summary, MAX_REASON).into_owned();
-        Some(Item { task: asked.task.clone()?, why })
+    let items = state.tasks.blocked().map(|entry| {
+        let why = match &entry.state {
+            TaskState::Failed { reason } => format!("failed: {reason}"),
+            TaskState::Parked(id) => match state.questions.get(id) {
+                Some(asked) => format!("{id}: {}", asked.question.summary),
+                None => format!("waits for an answer to {id}"),
+            },
+            TaskState::Open | TaskState::Running | TaskState::Done { .. } | TaskState::Skipped => {
+                entry.state.name().to_owned()
+            }
+        };
+        Item { task: entry.spec.id.clone(), why: clip(&why, MAX_REASON).into_owned() }
     });
-    Group { count: counts.parked + counts.failed, items: asked.take(MAX_NAMED).collect() }
+    Group { count: counts.parked + counts.failed, items: items.take(MAX_NAMED).collect() }
 }

@@ -5,19 +5,22 @@
 
 use jiff::Timestamp;
 
+use crate::activity::{EngineState, INTERRUPTED, task_word};
 use crate::agents::{Pick, Unavailable};
+use crate::baseline::{self, Due};
 use crate::budget::{self, Alert, Hold};
 use crate::event::{EndReason, Event};
+use crate::handoff::Trigger;
 use crate::ids::{Attempt, Iteration, QuestionId, TaskId};
 use crate::mutant::{Mutant, planted};
-use crate::policy::RetryFrom;
+use crate::policy::{Baseline, RetryFrom};
 use crate::question::{blocked_question, failed_question};
 use crate::signal::support::{Rows, Signal};
 use crate::state::{Loop, OpenIteration, Stage, Workspace, add_millis};
 use crate::task::FileStatus;
 use crate::tasks::{TaskEntry, TaskState};
 use crate::termination;
-use crate::verdict::{Check, checks_for, judge, wants_evidence};
+use crate::verdict::{Check, checks_for, former_checks, judge, own_checks, wants_evidence};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
@@ -39,6 +42,23 @@ pub enum Action {
         attempt: Attempt,
         agent: String,
         carried: Option<String>,
+        /// A person accepted the work that is carried over: no agent is needed.
+        accepted: bool,
+    },
+    /// Run one of the loop's own checks on the untouched tree.
+    RunBaseline {
+        check: Check,
+    },
+    /// Run one of a task's own checks before its first attempt.
+    RunTaskBaseline {
+        task: TaskId,
+        check: Check,
+    },
+    /// Give the task that repairs the checks an id.
+    PlanRepair,
+    /// Add that task to the backlog.
+    AddRepair {
+        task: TaskId,
     },
     StopAgent {
         iteration: Iteration,
@@ -49,7 +69,12 @@ pub enum Action {
         iteration: Iteration,
         text: String,
     },
-    /// Look for signs of life that do not show by themselves.
+    /// Ask the agent at work to wrap up, or end it if it cannot be spoken to.
+    HandOver {
+        iteration: Iteration,
+        trigger: Trigger,
+    },
+    /// Look for signs of progress that do not show by themselves.
     FeelPulse {
         iteration: Iteration,
     },
@@ -63,6 +88,8 @@ pub enum Action {
         attempt: Attempt,
         index: usize,
         check: Check,
+        /// With its definition as it was before the task.
+        former: bool,
     },
     /// See what the attempt changed, and put back what was not its to change.
     Inspect {
@@ -84,6 +111,10 @@ pub enum Action {
         task: TaskId,
         status: FileStatus,
     },
+    /// Commit the backlog, which says already that these tasks were skipped.
+    CommitSkips {
+        tasks: Vec<TaskId>,
+    },
     PutBackUserChanges {
         commit: String,
     },
@@ -95,7 +126,7 @@ pub enum Action {
 pub enum StopWhy {
     /// The agent's own time is up: a failed attempt.
     AgentTimeout,
-    /// It shows no sign of life: a failed attempt.
+    /// It makes no progress, or is silent: a failed attempt.
     Unresponsive,
     /// The run's time is up: an interruption.
     RunDuration,
@@ -103,6 +134,8 @@ pub enum StopWhy {
     Asked,
     /// It should hand over: not a failure.
     Handoff,
+    /// It has used up a budget: not a failure.
+    OverBudget,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,6 +146,10 @@ pub enum Waiting {
     Check {
         task: TaskId,
         name: String,
+    },
+    /// A check runs before any agent works.
+    Baseline {
+        command: String,
     },
     Answer {
         questions: Vec<QuestionId>,
@@ -157,6 +194,7 @@ impl std::fmt::Display for Waiting {
         match self {
             Self::Agent { task } => write!(f, "the agent works on {task}"),
             Self::Check { task, name } => write!(f, "{task} is checked: {name}"),
+            Self::Baseline { command } => write!(f, "the tree is checked before work begins: {command}"),
             Self::Answer { questions } => {
                 let ids: Vec<String> = questions.iter().map(ToString::to_string).collect();
                 write!(f, "an answer to {}", ids.join(", "))
@@ -195,7 +233,7 @@ pub fn decide(state: &Loop, now: Timestamp) -> Plan {
     if let Some(plan) = tidy(state) {
         return plan;
     }
-    if let Some(alert) = budget::alert_due(state) {
+    if let Some(alert) = budget::alert_due(state, now) {
         return record(told(alert));
     }
     if let Some(by) = state.run.stop_requested.as_ref().filter(|_| !planted(Mutant::IgnoresStop)) {
@@ -203,6 +241,9 @@ pub fn decide(state: &Loop, now: Timestamp) -> Plan {
     }
     if let Some(problem) = &state.backlog_broken {
         return wait_for_backlog(state, problem);
+    }
+    if let Some(plan) = answer_by_policy(state) {
+        return plan;
     }
     let counts = state.tasks.counts();
     let left_out = if planted(Mutant::CallsItDone) { counts.failed + counts.parked } else { 0 };
@@ -226,13 +267,24 @@ pub fn decide(state: &Loop, now: Timestamp) -> Plan {
 pub enum Why {
     Ready,
     Running,
-    Done { verified: bool },
-    Failed { reason: String },
+    /// It was worked on by an engine that is gone.
+    Interrupted,
+    Done {
+        verified: bool,
+    },
+    DoneByHand,
+    Failed {
+        reason: String,
+    },
     Skipped,
     Question(QuestionId),
     Dependencies(Vec<(TaskId, &'static str)>),
-    Phase { current: u32 },
-    Backoff { until: Timestamp },
+    Phase {
+        current: u32,
+    },
+    Backoff {
+        until: Timestamp,
+    },
     Paused,
 }
 
@@ -241,8 +293,10 @@ impl std::fmt::Display for Why {
         match self {
             Self::Ready => f.write_str("ready"),
             Self::Running => f.write_str("running"),
+            Self::Interrupted => f.write_str(INTERRUPTED),
             Self::Done { verified: true } => f.write_str("done"),
             Self::Done { verified: false } => f.write_str("done, unverified"),
+            Self::DoneByHand => f.write_str("done by hand"),
             Self::Failed { reason } => write!(f, "failed: {reason}"),
             Self::Skipped => f.write_str("skipped"),
             Self::Question(id) => write!(f, "waits for an answer to {id}"),
@@ -257,26 +311,34 @@ impl std::fmt::Display for Why {
     }
 }
 
+/// Why a task is where it is, as the loop's engine sees it.
 pub fn why(state: &Loop, task: &TaskId, now: Timestamp) -> Option<Why> {
+    why_seen(state, task, EngineState::Alive, now)
+}
+
+/// The same for whoever looks at a loop from outside, with what was found of its engine.
+pub fn why_seen(state: &Loop, task: &TaskId, engine: EngineState, now: Timestamp) -> Option<Why> {
     let entry = state.task(task)?;
     Some(match &entry.state {
-        TaskState::Running => Why::Running,
+        TaskState::Running if engine == EngineState::Alive => Why::Running,
+        TaskState::Running => Why::Interrupted,
         TaskState::Parked(id) => Why::Question(*id),
-        TaskState::Done { verified } => Why::Done { verified: *verified },
+        TaskState::Done { by_hand: true, .. } => Why::DoneByHand,
+        TaskState::Done { verified, by_hand: false } => Why::Done { verified: *verified },
         TaskState::Failed { reason } => Why::Failed { reason: reason.clone() },
         TaskState::Skipped => Why::Skipped,
-        TaskState::Open => why_open(state, entry, now),
+        TaskState::Open => why_open(state, entry, engine, now),
     })
 }
 
-fn why_open(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Why {
-    let unmet: Vec<(TaskId, &'static str)> = entry
-        .spec
-        .depends_on
-        .iter()
-        .filter_map(|id| state.task(id).filter(|other| !other.is_done()))
-        .map(|other| (other.spec.id.clone(), other.state.name()))
-        .collect();
+/// What a task depends on and is not done yet.
+pub fn unmet<'a>(state: &'a Loop, entry: &'a TaskEntry) -> impl Iterator<Item = &'a TaskEntry> {
+    entry.spec.depends_on.iter().filter_map(|id| state.task(id)).filter(|other| !other.is_done())
+}
+
+fn why_open(state: &Loop, entry: &TaskEntry, engine: EngineState, now: Timestamp) -> Why {
+    let unmet: Vec<(TaskId, &'static str)> =
+        unmet(state, entry).map(|other| (other.spec.id.clone(), task_word(&other.state, engine))).collect();
     if !unmet.is_empty() {
         return Why::Dependencies(unmet);
     }
@@ -295,12 +357,14 @@ fn go_on(state: &Loop, open: &OpenIteration, now: Timestamp) -> Plan {
     match open.stage {
         Stage::Agent => watch_agent(state, open, now),
         Stage::Judging => match &state.run.stop_requested {
-            Some(_) if state.user_changes.is_some() => give_up(open),
+            Some(_) if state.user_changes.is_some() => give_up(open, StopWhy::Asked),
             Some(by) => end(state, EndReason::ExplicitStop, format!("stopped by {by}")),
-            None => gather(state, open),
+            None => gather(state, open, now),
         },
         Stage::Landing { .. } => match &state.backlog_broken {
-            Some(_) if state.user_changes.is_some() && !state.policy.people.present => give_up(open),
+            Some(_) if state.user_changes.is_some() && !state.policy.people.present => {
+                give_up(open, StopWhy::Asked)
+            }
             Some(problem) => wait_for_backlog(state, problem),
             None => one(Action::Land { iteration: open.iteration, attempt: open.attempt }),
         },
@@ -308,8 +372,8 @@ fn go_on(state: &Loop, open: &OpenIteration, now: Timestamp) -> Plan {
 }
 
 /// The run ends and the tree has to be the user's again, so this attempt cannot stay as it is.
-fn give_up(open: &OpenIteration) -> Plan {
-    one(Action::StopAgent { iteration: open.iteration, why: StopWhy::Asked })
+fn give_up(open: &OpenIteration, why: StopWhy) -> Plan {
+    one(Action::StopAgent { iteration: open.iteration, why })
 }
 
 fn watch_agent(state: &Loop, open: &OpenIteration, now: Timestamp) -> Plan {
@@ -329,6 +393,8 @@ fn watch_agent(state: &Loop, open: &OpenIteration, now: Timestamp) -> Plan {
         Some(StopWhy::Asked)
     } else if run_deadline.is_some_and(|at| at <= now) {
         Some(StopWhy::RunDuration)
+    } else if open.over_budget.is_some() {
+        Some(StopWhy::OverBudget)
     } else if handoff_deadline.is_some_and(|at| at <= now) {
         Some(StopWhy::Handoff)
     } else if agent_deadline.is_some_and(|at| at <= now) {
@@ -353,7 +419,7 @@ fn run_deadline(state: &Loop, now: Timestamp) -> Option<Timestamp> {
 }
 
 /// The steps between the agent's end and the verdict, one after the other.
-fn gather(state: &Loop, open: &OpenIteration) -> Plan {
+fn gather(state: &Loop, open: &OpenIteration, now: Timestamp) -> Plan {
     let (iteration, attempt) =
         (open.iteration, open.attempt.saturating_add(u32::from(planted(Mutant::StaleResults))));
     let too_early = planted(Mutant::ChecksFirst) && open.evidence.is_empty() && open.claim.is_some();
@@ -361,17 +427,33 @@ fn gather(state: &Loop, open: &OpenIteration) -> Plan {
         return one(Action::TakeTree { iteration, attempt });
     }
     if wants_evidence(state, open) {
-        let checks = state.task(&open.task).map(|entry| checks_for(&state.policy, &entry.spec));
+        let checks = state.spec_of(open).map(|task| checks_for(&state.policy, task));
         if let Some(check) = checks.unwrap_or_default().into_iter().nth(open.evidence.len()) {
-            let waiting = Waiting::Check { task: open.task.clone(), name: check.name.clone() };
-            let action = Action::RunCheck { iteration, attempt, index: open.evidence.len(), check };
-            return Plan { actions: vec![action], wake_at: None, waiting: Some(waiting) };
+            return run_check(state, open, check, false, now);
         }
     }
     if open.inspection.is_none() {
         return one(Action::Inspect { iteration, attempt });
     }
+    if let Some(check) = former_checks(state, open).into_iter().nth(open.former_evidence.len()) {
+        return run_check(state, open, check, true, now);
+    }
     record(Event::Judged { iteration, attempt, verdict: judge(state, open), signals: signals(state, open) })
+}
+
+/// A check has the time that the run has: the attempt then waits for its checks until the next run.
+fn run_check(state: &Loop, open: &OpenIteration, check: Check, former: bool, now: Timestamp) -> Plan {
+    if let Some(detail) = termination::time_is_up(state, now) {
+        return match &state.user_changes {
+            Some(_) => give_up(open, StopWhy::RunDuration),
+            None => end(state, EndReason::MaxDuration, detail),
+        };
+    }
+    let index = if former { open.former_evidence.len() } else { open.evidence.len() };
+    let waiting = Waiting::Check { task: open.task.clone(), name: check.name.clone() };
+    let (iteration, attempt) = (open.iteration, open.attempt);
+    let action = Action::RunCheck { iteration, attempt, index, check, former };
+    Plan { actions: vec![action], wake_at: run_deadline(state, now), waiting: Some(waiting) }
 }
 
 fn signals(state: &Loop, open: &OpenIteration) -> Vec<Signal> {
@@ -382,7 +464,8 @@ fn signals(state: &Loop, open: &OpenIteration) -> Vec<Signal> {
     let counts = state.tasks.counts();
     let others_done = counts.total > 1 && counts.done + counts.skipped + 1 == counts.total;
     // Whether this one leads to a commit is not known yet.
-    let rows = Rows { without_commit: state.rows.without_commit, ..state.rows_with(open) };
+    let without_commit = state.rows.without_commit.saturating_sub(u32::from(open.is_judged_again()));
+    let rows = Rows { without_commit, ..state.rows_with(open) };
     state.policy.claims.signals(&rows, open.phrase.as_deref(), others_done)
 }
 
@@ -408,7 +491,14 @@ fn tidy(state: &Loop) -> Option<Plan> {
     if state.checkpoints.due && !left_out {
         return Some(one(Action::Checkpoint));
     }
-    write_status(state)
+    write_status(state).or_else(|| commit_skips(state))
+}
+
+/// A completion has its commit; so has what a person decided instead of it.
+fn commit_skips(state: &Loop) -> Option<Plan> {
+    let due = &state.skips_to_commit;
+    let ready = state.backlog_broken.is_none() && !due.is_empty();
+    ready.then(|| one(Action::CommitSkips { tasks: due.iter().cloned().collect() }))
 }
 
 /// A status that the backlog does not have yet.
@@ -444,7 +534,9 @@ fn hold_for_answer(state: &Loop, now: Timestamp) -> Option<Plan> {
         return None;
     }
     let until = |raised_at| add_millis(raised_at, state.policy.people.wait.0);
-    let held = state.questions.values().map(|asked| until(asked.raised_at)).filter(|at| *at > now).min()?;
+    // One of an earlier run has waited already.
+    let fresh = state.questions.values().filter(|asked| Some(asked.raised_at) >= state.run.started_at);
+    let held = fresh.map(|asked| until(asked.raised_at)).filter(|at| *at > now).min()?;
     Some(wait_for_answers(state, Some(held), now))
 }
 
@@ -462,7 +554,11 @@ fn wait_for_answers(state: &Loop, until: Option<Timestamp>, now: Timestamp) -> P
 }
 
 fn start_next(state: &Loop, now: Timestamp) -> Plan {
-    let next = state.tasks.next(now);
+    // What a person accepted costs nothing any more.
+    if let Some(entry) = state.to_land.first().and_then(|task| state.task(task)) {
+        return start_with(state, entry, String::new(), true);
+    }
+    let next = first_repair(state).or_else(|| state.tasks.next(now));
     let delayed = state.tasks.next_delayed(now);
     if next.is_none() && delayed.is_none() {
         return ask_or_end(state, now);
@@ -474,8 +570,9 @@ fn start_next(state: &Loop, now: Timestamp) -> Plan {
         return plan;
     }
     if let Some(entry) = next {
-        let held = hold_for_budget(state, now).filter(|_| entry.spec.work.is_agents());
-        return held.unwrap_or_else(|| start(state, entry, now));
+        let by_agent = entry.spec.work.is_agents();
+        let held = hold_for_budget(state, now).or_else(|| look_first(state, entry, now));
+        return held.filter(|_| by_agent).unwrap_or_else(|| start(state, entry, now));
     }
     let waiting = delayed.map(|(until, entry)| (until, entry.spec.id.clone()));
     Plan {
@@ -486,6 +583,62 @@ fn start_next(state: &Loop, now: Timestamp) -> Plan {
         waiting: waiting.map(|(until, task)| Waiting::Backoff { task, until }),
         ..Plan::default()
     }
+}
+
+/// The task that repairs the checks, while they are to be repaired.
+fn first_repair(state: &Loop) -> Option<&TaskEntry> {
+    let entry = state.task(state.baseline.repair.as_ref()?)?;
+    (entry.state == TaskState::Open && !entry.is_removed()).then_some(entry)
+}
+
+/// What the checks on the untouched tree leave to be done before an agent may start.
+pub(crate) fn baseline_due(state: &Loop) -> Option<Due> {
+    let repair = state.baseline.repair.as_ref();
+    let has_repair = repair.is_some_and(|task| state.task(task).is_some_and(|entry| !entry.is_removed()));
+    state.baseline.due(&state.policy, has_repair)
+}
+
+/// Whoever says with `--baseline` how to go on has answered the question of a former run.
+fn answer_by_policy(state: &Loop) -> Option<Plan> {
+    let id = state.baseline.question.filter(|id| state.questions.contains_key(id))?;
+    let answer = baseline::Baseline::answer_of(&state.policy)?;
+    let by = format!("the policy (baseline: {})", state.policy.checks.baseline.name());
+    Some(record(Event::QuestionAnswered { id, answer, by }))
+}
+
+/// Checks that run before money is spent: the loop's own on the untouched tree, and the task's own.
+fn look_first(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Option<Plan> {
+    if state.baseline.repair.as_ref() != Some(&entry.spec.id)
+        && let Some(due) = baseline_due(state)
+    {
+        return Some(match due {
+            Due::Check(check) => check_first(state, check, None, now),
+            Due::Ask(question) => raise(state, None, *question),
+            Due::Wait if state.policy.people.present => wait_for_answers(state, None, now),
+            Due::Wait | Due::Stop => {
+                let why = "the checks fail before any agent has worked".to_owned();
+                end(state, EndReason::PersonNeeded, why)
+            }
+            Due::PlanRepair => one(Action::PlanRepair),
+            Due::AddRepair(task) => one(Action::AddRepair { task }),
+        });
+    }
+    let fresh = entry.attempts == 0 && state.policy.checks.baseline != Baseline::Off;
+    let own = own_checks(&entry.spec).into_iter().nth(entry.baseline.len()).filter(|_| fresh)?;
+    Some(check_first(state, own, Some(entry.spec.id.clone()), now))
+}
+
+fn check_first(state: &Loop, check: Check, task: Option<TaskId>, now: Timestamp) -> Plan {
+    // What another task has not finished is no part of the tree before this one.
+    if state.git && state.workspace != Workspace::Clean {
+        return one(Action::ResetWorkspace);
+    }
+    let waiting = Some(Waiting::Baseline { command: check.command.clone() });
+    let action = match task {
+        Some(task) => Action::RunTaskBaseline { task, check },
+        None => Action::RunBaseline { check },
+    };
+    Plan { actions: vec![action], waiting, wake_at: run_deadline(state, now) }
 }
 
 /// The breaker opened in a run before this one.
@@ -508,14 +661,14 @@ fn hold_for_budget(state: &Loop, now: Timestamp) -> Option<Plan> {
 }
 
 fn told(Alert { gauge, task, threshold }: Alert) -> Event {
-    let budget::Gauge { scope, unit, spent, limit, reserved: _ } = gauge;
-    Event::BudgetAlert { scope, task, unit, spent, limit, threshold }
+    let budget::Gauge { scope, unit, spent, limit, resets_at, .. } = gauge;
+    Event::BudgetAlert { scope, task, unit, spent, limit, threshold, resets_at }
 }
 
 fn start(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Plan {
     if !entry.spec.work.is_agents() {
         let somebody = if planted(Mutant::SendsAgent) { "somebody" } else { "" };
-        return start_with(state, entry, somebody.to_owned());
+        return start_with(state, entry, somebody.to_owned(), false);
     }
     if let Some(reason) = budget::task_exhausted(state, &entry.spec.id) {
         return record(Event::TaskFailed { task: entry.spec.id.clone(), reason });
@@ -530,16 +683,19 @@ fn start(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Plan {
         }
         Pick::Nobody { why } => return end(state, EndReason::PersonNeeded, nobody_text(&why)),
     };
-    start_with(state, entry, agent)
+    start_with(state, entry, agent, false)
 }
 
 /// Where nobody but the engine is needed, the agent has no name.
-fn start_with(state: &Loop, entry: &TaskEntry, agent: String) -> Plan {
+fn start_with(state: &Loop, entry: &TaskEntry, agent: String, accepted: bool) -> Plan {
     let unknown = planted(Mutant::UnknownTask).then(|| TaskId::from("unknown"));
     let task = unknown.unwrap_or_else(|| entry.spec.id.clone());
     let retry = &state.policy.retry;
     let clean = retry.from == RetryFrom::Clean || retry.clean_after.is_some_and(|n| entry.failures >= n);
-    let carried = if clean { None } else { entry.kept.clone() };
+    let carried = match accepted {
+        true => entry.accepted.clone(),
+        false => entry.kept.clone().filter(|_| !clean),
+    };
     let fits = match &state.workspace {
         Workspace::Clean => true,
         Workspace::Holds(holder) => *holder == task && carried.is_some(),
@@ -553,6 +709,7 @@ fn start_with(state: &Loop, entry: &TaskEntry, agent: String) -> Plan {
         attempt: if planted(Mutant::MiscountsAttempts) { 1 } else { entry.attempts.saturating_add(1) },
         agent,
         carried,
+        accepted,
     })
 }
 
@@ -567,7 +724,7 @@ fn ask_or_end(state: &Loop, now: Timestamp) -> Plan {
         }
         let waiting = state.tasks.waiting_on(task);
         let question = match &blocker.state {
-            TaskState::Failed { reason } => failed_question(task, reason, &waiting),
+            TaskState::Failed { reason } => failed_question(task, &blocker.spec.work, reason, &waiting),
             TaskState::Skipped
             | TaskState::Open
             | TaskState::Running
@@ -607,8 +764,8 @@ fn end(state: &Loop, reason: EndReason, detail: String) -> Plan {
 fn goal_text(state: &Loop) -> String {
     let counts = state.tasks.counts();
     match (counts.total, counts.skipped) {
-        (0, _) => "the backlog has no tasks".to_owned(),
-        (_, 0) => "all tasks complete".to_owned(),
+        (0, _) => termination::NO_TASKS.to_owned(),
+        (_, 0) => termination::ALL_COMPLETE.to_owned(),
         (_, skipped) => format!("{} done, {skipped} skipped", counts.done),
     }
 }

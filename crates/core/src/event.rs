@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::budget::{Scope, Shared, Unit};
+use crate::definition::Change;
 use crate::handoff::Trigger;
 use crate::health::Health;
 use crate::ids::{Attempt, Epoch, Iteration, LoopId, QuestionId, Seq, TaskId};
@@ -53,6 +54,16 @@ pub enum Event {
         repository: String,
         backlog: String,
     },
+    /// The checkout is at another path than when the loop last ran.
+    LoopMoved {
+        repository: String,
+        /// Where it was.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        from: String,
+        /// It is another directory than the one that was there: a copy, or one moved from another file system.
+        #[serde(default, skip_serializing_if = "is_false")]
+        copied: bool,
+    },
     RunStarted {
         run: u32,
         policy: Box<Policy>,
@@ -63,6 +74,9 @@ pub enum Event {
         /// What keeps agents from writing elsewhere, for people to read.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         sandbox: String,
+        /// What names the tree that the run starts from: a commit, or a stamp of the files outside of git.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        tree: String,
     },
     /// A new engine took over an unfinished run.
     RunResumed {
@@ -118,6 +132,9 @@ pub enum Event {
         session: Option<String>,
         workspace: String,
         prompt: BlobRef,
+        /// A person accepted the kept work as it is: it is checked and committed without an agent.
+        #[serde(default, skip_serializing_if = "is_false")]
+        accepted: bool,
     },
     AgentEnded {
         iteration: Iteration,
@@ -175,12 +192,25 @@ pub enum Event {
         /// It may have happened, or not.
         #[serde(default, skip_serializing_if = "is_false")]
         uncertain: bool,
+        /// Another attempt would end the same way, until somebody changes the task or the configuration.
+        #[serde(default, skip_serializing_if = "is_false")]
+        permanent: bool,
     },
     /// The agent at work said something through a tool of ours rather than in its text.
     AgentReported {
         iteration: Iteration,
         attempt: Attempt,
         report: Report,
+    },
+    /// Somebody else committed while the agent worked: their commits stay, and the attempt goes on top of them.
+    CommitsFound {
+        iteration: Iteration,
+        attempt: Attempt,
+        /// The newest of them.
+        commit: String,
+        /// For people to read, newest first.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        subjects: Vec<String>,
     },
     /// The attempt's work was written as a tree: that tree is checked and that tree is committed.
     TreeTaken {
@@ -211,6 +241,15 @@ pub enum Event {
         digest: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         flags: Vec<Flag>,
+        /// What it changed of what defines its checks, and of the files they run.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redefined: Vec<Change>,
+        /// The commands to be run again, with their former definition.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        former_checks: Vec<String>,
+        /// The commands that could not run before, and whose definition the attempt wrote itself.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        written_checks: Vec<String>,
     },
     /// The verdict on an attempt. `Accepted` is also the intention to write the backlog and commit.
     Judged {
@@ -256,6 +295,13 @@ pub enum Event {
         by: String,
     },
     /// A person wants the task tried again.
+    /// The backlog was committed, in which these tasks are skipped.
+    SkipsCommitted {
+        tasks: Vec<TaskId>,
+        /// Nothing if there was nothing to commit, or a hook refused it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit: Option<String>,
+    },
     TaskReopened {
         task: TaskId,
         by: String,
@@ -293,12 +339,12 @@ pub enum Event {
         by: String,
         delivered: bool,
     },
-    /// The agent at work shows signs of life again, or none, and what follows from that.
+    /// The agent at work makes progress again, or none, and what follows from that.
     HealthChanged {
         iteration: Iteration,
         attempt: Attempt,
         health: Health,
-        /// The last sign of life.
+        /// The last sign of progress.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last_beat: Option<Timestamp>,
         #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -382,6 +428,29 @@ pub enum Event {
         commit: String,
         clean: bool,
     },
+    /// A check is about to run before any agent works; it may leave things in the tree.
+    BaselineStarted {
+        command: String,
+    },
+    /// One of the loop's own checks on the untouched tree, before any agent works.
+    BaselineChecked {
+        /// What names the tree: a commit, or a stamp of the files outside of git.
+        tree: String,
+        command: String,
+        outcome: BaselineOutcome,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        evidence: Option<Evidence>,
+    },
+    /// One of a task's own checks before its first attempt.
+    TaskBaselineChecked {
+        task: TaskId,
+        command: String,
+        outcome: BaselineOutcome,
+    },
+    /// Repairing the checks becomes a task of its own, to be worked on first.
+    RepairPlanned {
+        task: TaskId,
+    },
     /// Something a person should know that changes no decision.
     Noticed {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -398,12 +467,38 @@ pub enum Event {
         limit: f64,
         /// The part that was to be told, such as 0.8.
         threshold: f64,
+        /// When the budget begins anew.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resets_at: Option<Timestamp>,
     },
     /// Money that several loops share was asked for, for the iteration about to start.
     BudgetAsked {
         granted: bool,
         /// What all of them had spent and set aside at that moment.
         figures: Shared,
+    },
+    /// The agent at work has used up a budget, or what is left is too little for it: it is stopped, or
+    /// has stopped by itself.
+    BudgetReached {
+        iteration: Iteration,
+        attempt: Attempt,
+        scope: Scope,
+        unit: Unit,
+        /// With what this agent has used so far.
+        spent: f64,
+        limit: f64,
+        /// When the budget begins anew.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resets_at: Option<Timestamp>,
+    },
+    /// The agent at work has used this much so far. Recorded now and then where there is a budget, so that
+    /// what it used is not forgotten if the engine is killed.
+    UsageSeen {
+        iteration: Iteration,
+        attempt: Attempt,
+        usage: Usage,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
     },
     /// What an agent had used that was interrupted.
     Charged {
@@ -553,13 +648,15 @@ pub enum Trouble {
     Empty,
     /// The model declined.
     Refused,
-    /// The limit on turns, or on money, that it was started with.
+    /// A limit on turns, or on money, that its user gave it.
     OwnLimit,
+    /// It stopped where a budget of the loop told it to.
+    Budget,
     /// It was not permitted to do what it needed to.
     PermissionDenied,
     /// The session to be continued is not known to it.
     SessionLost,
-    /// It was silent for too long and was ended.
+    /// It made no progress, or was silent, for too long and was ended.
     Silent,
     /// It was interrupted by a signal.
     Interrupted,
@@ -581,9 +678,10 @@ impl std::fmt::Display for Trouble {
             Self::Empty => "it finished without a word",
             Self::Refused => "the model declined",
             Self::OwnLimit => "its own limit on turns or money",
+            Self::Budget => "the budget is used up",
             Self::PermissionDenied => "it was not permitted to act",
             Self::SessionLost => "its session is not known any more",
-            Self::Silent => "silent for too long",
+            Self::Silent => "no progress for too long",
             Self::Interrupted => "interrupted",
             Self::Other => "failed",
         })
@@ -615,6 +713,8 @@ pub enum ClaimSource {
     Tool,
     /// No agent: the engine did the work itself.
     Work,
+    /// A person accepted the work.
+    Person,
 }
 
 /// What an agent says through a tool of ours.
@@ -649,6 +749,12 @@ pub struct Evidence {
     pub exit: Exit,
     pub output: BlobRef,
     pub duration: Millis,
+    /// The check was run with its definition as it was before the task.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub former: bool,
+    /// How many tests passed, by what its runner says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<u32>,
 }
 
 impl Evidence {
@@ -689,6 +795,34 @@ pub enum FlagKind {
     AgentCommitted,
     /// A check changed files; they were put back.
     CheckLeftovers,
+    /// The settings of the loop itself were changed, which say how later work is judged.
+    ConfigTouched,
+    /// What defines a check was changed: its script, its recipe, the settings of its runner, the tests
+    /// there were. The check was run with the former definition too.
+    CheckRedefined,
+    /// A file that a check runs was changed, which is what the task is about.
+    CheckedProduct,
+    /// Files inside a submodule are not committed there, so the task's commit does not have them.
+    SubmoduleUncommitted,
+}
+
+/// What came of a check before any agent worked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum BaselineOutcome {
+    Green,
+    Red,
+    /// It cannot run yet: its program, a manifest or tests are missing.
+    CannotRun {
+        why: String,
+    },
+    /// It is about single tasks, so it says nothing of the tree.
+    LeftOut {
+        why: String,
+    },
+    /// It was cut short and is run again.
+    Interrupted,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -743,10 +877,12 @@ pub enum QuestionKind {
     Blocked,
     /// Flagged changes need a look before they are accepted.
     Flagged,
-    /// The agent at work shows no sign of life.
+    /// The agent at work makes no progress.
     Unresponsive,
     /// A call that must not be made twice may have happened.
     Uncertain,
+    /// The loop's own checks fail before any agent has worked.
+    Baseline,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -814,6 +950,15 @@ pub enum Request {
     SetStatus {
         task: TaskId,
         status: FileStatus,
+    },
+    /// A person added tasks to the backlog or took some out, through us: told that it was done, they can rely on it.
+    BacklogEdited {
+        /// The file's new text.
+        revision: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        added: Vec<Task>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        removed: Vec<TaskId>,
     },
     /// The agent of this very attempt has something to say.
     Report {

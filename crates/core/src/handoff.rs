@@ -10,12 +10,13 @@ use std::fmt::{self, Write as _};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::budget::{self, Gauge, Sum};
+use crate::budget::{self, Gauge, Shared, Sum};
 use crate::checkpoint::{Checkpoint, Group};
 use crate::event::{ContextFill, Usage};
 use crate::ids::{Attempt, Iteration};
 use crate::policy::Millis;
 use crate::state::Loop;
+use crate::task::Task;
 use crate::text::clip;
 
 /// When work is handed over.
@@ -85,6 +86,20 @@ impl fmt::Display for Trigger {
     }
 }
 
+impl Trigger {
+    /// The name that other programs know it by.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Context { .. } => "context_threshold",
+            Self::Phase { .. } => "phase_complete",
+            Self::Errors { .. } => "error_threshold",
+            Self::Budget { .. } => "token_budget",
+            Self::Timeout => "timeout",
+            Self::Requested { .. } => "explicit_request",
+        }
+    }
+}
+
 fn percent(part: u64, whole: u64) -> u64 {
     part.saturating_mul(100) / whole.max(1)
 }
@@ -96,25 +111,34 @@ impl Policy {
         full.then_some(Trigger::Context { used: fill.used, window: fill.window })
     }
 
-    /// Is enough of a budget spent to hand over? What was so before the agent began is old news: it was
-    /// started all the same.
+    /// Is enough of a budget spent to hand over? Of an agent that started with less than the threshold
+    /// spent, the whole budget counts. One that started beyond it has the rest as its own budget, of
+    /// which the same part may be used: so it is neither handed over at once, nor never.
     pub fn by_budget(&self, before: f64, spent: f64, limit: f64) -> Option<Trigger> {
-        // Budgets are small numbers of dollars or large ones of tokens; a percentage fits any.
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-        let percent = (spent / limit * 100.0).clamp(0.0, 1000.0) as u32;
         let threshold = self.budget_threshold?;
-        let crossed = over(spent, limit, threshold) && !over(before, limit, threshold);
-        crossed.then_some(Trigger::Budget { percent })
+        let start = if over(before, limit, threshold) { before } else { 0.0 };
+        let crossed = over(spent - start, limit - start, threshold);
+        crossed.then(|| Trigger::Budget { percent: percent_spent(spent, limit) })
     }
 }
 
-/// Does what the agent at work has used so far bring a budget over its threshold?
-pub fn by_spending(state: &Loop, usage: Usage) -> Option<Trigger> {
+/// How much of a limit is spent.
+pub(crate) fn percent_spent(spent: f64, limit: f64) -> u32 {
+    // Budgets are small numbers of dollars or large ones of tokens; a percentage fits any.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+    let percent = (spent / limit * 100.0).clamp(0.0, 1_000_000.0) as u32;
+    percent
+}
+
+/// Does what the agent at work has used so far bring a budget over its threshold? `shared` is what is
+/// known of budgets that other loops spend from too.
+pub fn by_spending(state: &Loop, usage: Usage, shared: Option<Shared>) -> Option<Trigger> {
     let (open, used) = (state.open.as_ref()?, Sum::from(usage));
-    let mut gauges = budget::gauges(state).chain(budget::task_gauges(state, &open.task));
-    gauges.find_map(|Gauge { spent, unit, limit, .. }| {
+    let mut gauges = budget::gauges_with(state, shared).chain(budget::task_gauges(state, &open.task));
+    let trigger = gauges.find_map(|Gauge { spent, unit, limit, .. }| {
         state.policy.handoff.by_budget(spent, spent + used.get(unit), limit)
-    })
+    });
+    trigger.filter(|_| state.policy.budget.is_strict())
 }
 
 fn over(part: f64, whole: f64, threshold: f64) -> bool {
@@ -178,6 +202,30 @@ pub fn wrap_up(trigger: &Trigger) -> String {
     )
 }
 
+/// How much is told of what the tasks before decided.
+const MAX_DECIDED: usize = 3 * 1024;
+
+/// What the tasks that a task depends on decided: it holds until one of them says otherwise. What they left to be
+/// done is told of those that are not done.
+pub fn decided_before(state: &Loop, task: &Task) -> Vec<String> {
+    let mut told = Vec::new();
+    let mut room = MAX_DECIDED;
+    for entry in task.depends_on.iter().filter_map(|id| state.task(id)) {
+        let notes = &entry.notes;
+        let decided = notes.decisions.iter().map(|text| format!("{}: {text}", entry.spec.id));
+        let bound = notes.constraints.iter().map(|text| format!("{}: constraint: {text}", entry.spec.id));
+        let next = notes.next_steps.iter().filter(|_| !entry.is_done());
+        let next = next.map(|text| format!("{}: next step: {text}", entry.spec.id));
+        for line in decided.chain(bound).chain(next) {
+            let line = clip(&line.replace('\n', " "), 600).into_owned();
+            let Some(left) = room.checked_sub(line.len() + "- \n".len()) else { return told };
+            room = left;
+            told.push(line);
+        }
+    }
+    told
+}
+
 /// How long the section on where the work stands may be, and each of its lists.
 pub const MAX_CONTINUATION: usize = 4 * 1024;
 const MAX_NAMES: usize = 12;
@@ -223,7 +271,10 @@ fn group(text: &mut String, name: &str, group: &Group, default: &str) {
     });
     let names: Vec<String> = names.collect();
     let more = if group.count > names.len() { ", …" } else { "" };
-    let line = format!("{name}: {} ({}{more})", group.count, names.join(", "));
+    let line = match names.is_empty() {
+        true => format!("{name}: {}", group.count),
+        false => format!("{name}: {} ({}{more})", group.count, names.join(", ")),
+    };
     let _ = writeln!(text, "{}", clip(&line.replace('\n', " "), 600));
 }
 

@@ -1,10 +1,12 @@
-//! Is the agent at work alive? A pure state machine over its signs of life.
+//! Does the agent at work get anywhere? A pure state machine over its signs of progress.
 //!
-//! The engine feels the pulse ([`Pulse`]): new output, tool calls, changed files, commits, a child that
-//! uses the processor. Those are too many to be recorded; what follows from their absence is
-//! ([`Event::HealthChanged`]) and is folded into [`Vitals`]. [`decide`] says the next step: an agent that
-//! shows no sign of life is nudged, then a person is asked, then the policy decides. Every step waits for
-//! its moment and for one more look, so that nothing is polled and a long build is not taken for a hang.
+//! The engine feels the pulse ([`Pulse`]): tool calls, reports, changed files, commits, a tool that uses the
+//! processor. Those are too many to be recorded; what follows from their absence is
+//! ([`Event::HealthChanged`]) and is folded into [`Vitals`]. What an agent prints is no progress, nor is the
+//! time that it burns itself: an agent that chatters or spins is as stuck as one that is silent. [`decide`]
+//! says the next step: an agent that makes no progress is nudged, then a person is asked, then the policy
+//! decides. Every step waits for its moment and for one more look, so that nothing is polled and a long build
+//! is not taken for a hang.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -23,12 +25,12 @@ pub const NUDGER: &str = "health";
 /// Who the nudges of `wiggum monitor` are by.
 pub const MONITOR: &str = "monitor";
 
-/// Does a nudge only ask for a sign of life? Then it is for nobody else.
+/// Does a nudge only ask for a sign of progress? Then it is for nobody else.
 pub fn is_call(by: &str) -> bool {
     by == NUDGER || by == MONITOR
 }
 
-/// What an agent is told that shows no sign of life.
+/// What an agent is told that makes no progress.
 pub const NUDGE: &str = "There has been no sign of progress for a while. If you wait for something, say what; if a \
                          command hangs, end it and go on another way. Answer with what you do next.";
 
@@ -37,7 +39,7 @@ pub const NUDGE: &str = "There has been no sign of progress for a while. If you 
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Rules {
-    /// Without any sign of life for this long an agent is stuck; `None` means never.
+    /// Without any progress for this long an agent is stuck; `None` means never.
     pub stuck_after: Option<Millis>,
     /// How long an answer to a nudge is waited for.
     pub nudge_wait: Millis,
@@ -76,13 +78,13 @@ pub enum OnEscalation {
     Handoff,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
     #[default]
     Healthy,
-    /// Quiet for half the time that makes it stuck.
+    /// No progress for half the time that makes it stuck.
     Degraded,
     /// Being nudged.
     Stuck,
@@ -112,7 +114,7 @@ pub struct Vitals {
     pub since: Timestamp,
     /// When the last step was taken; the next one is counted from there.
     pub stepped_at: Timestamp,
-    /// The last sign of life, as far as it was recorded.
+    /// The last sign of progress, as far as it was recorded.
     pub last_beat: Timestamp,
     pub nudges: u32,
     pub detail: String,
@@ -184,10 +186,13 @@ fn chosen(answer: &Answer) -> OnEscalation {
     }
 }
 
-/// The signs of life of an agent at work, which only its engine sees.
+/// The signs of progress of an agent at work, which only its engine sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pulse {
+    /// The last sign of progress.
     pub last_beat: Timestamp,
+    /// When it last said something new, or made progress.
+    last_heard: Timestamp,
     /// It tells what it does while it does it.
     pub live: bool,
     sampled: Option<(Timestamp, Sample)>,
@@ -196,31 +201,39 @@ pub struct Pulse {
 /// What has to be looked at to be seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// Processor time that the agent's processes have used so far, where the system can tell.
-    pub cpu: Option<Millis>,
+    /// Processor time that the agent's tools have used so far, where the system can tell. Nothing while it
+    /// has none at work, as far as it tells.
+    pub tools: Option<Millis>,
     /// Another number means that files or commits have changed.
     pub files: Option<u64>,
 }
 
-/// How much of one processor a child has to use to count as busy. A build uses all of it; an agent that
-/// waits for its model and turns a spinner uses a few hundredths.
+/// How much of one processor tools have to use to count as busy. A build uses all of it; a tool that waits
+/// and turns a spinner uses a few hundredths.
 const BUSY_PERCENT: u64 = 10;
 
 impl Pulse {
     pub fn new(at: Timestamp, live: bool) -> Self {
-        Self { last_beat: at, live, sampled: None }
+        Self { last_beat: at, last_heard: at, live, sampled: None }
     }
 
+    /// It called a tool, or got its result; it reported, or took a nudge.
     pub fn beat(&mut self, at: Timestamp) {
         self.last_beat = self.last_beat.max(at);
+        self.hear(at);
     }
 
-    /// Takes note of a look. It is a sign of life if something moved since the look before; a look from
-    /// before the last sign of life says nothing of the time after it.
+    /// It said something new, which is no progress.
+    pub fn hear(&mut self, at: Timestamp) {
+        self.last_heard = self.last_heard.max(at);
+    }
+
+    /// Takes note of a look. It is a sign of progress if something moved since the look before; a look from
+    /// before the last sign of progress says nothing of the time after it.
     pub fn feel(&mut self, sample: Sample, at: Timestamp) {
         let before = self.sampled.replace((at, sample)).filter(|(then, _)| *then >= self.last_beat);
         if before.is_some_and(|(then, before)| moved(before, sample, millis_between(then, at))) {
-            self.last_beat = at;
+            self.beat(at);
         }
     }
 
@@ -230,7 +243,7 @@ impl Pulse {
 }
 
 fn moved(before: Sample, now: Sample, elapsed: u64) -> bool {
-    let used = match (before.cpu, now.cpu) {
+    let used = match (before.tools, now.tools) {
         (Some(before), Some(now)) => now.0.saturating_sub(before.0),
         (None, _) | (_, None) => 0,
     };
@@ -251,9 +264,9 @@ pub fn decide(state: &Loop, pulse: &Pulse, now: Timestamp) -> Plan {
     // A person who has decided is heeded whatever the agent does meanwhile.
     if vitals.told.is_none() && vitals.health != Health::Healthy && pulse.last_beat > vitals.last_beat {
         let detail = match vitals.nudges {
-            0 => "shows signs of life again".to_owned(),
-            1 => "shows signs of life after 1 nudge".to_owned(),
-            nudges => format!("shows signs of life after {nudges} nudges"),
+            0 => "makes progress again".to_owned(),
+            1 => "makes progress after 1 nudge".to_owned(),
+            nudges => format!("makes progress after {nudges} nudges"),
         };
         return Plan { actions: vec![changed(open, Health::Healthy, pulse, detail)], ..Plan::default() };
     }
@@ -274,6 +287,8 @@ enum Step {
     Nudge,
     Escalate,
     Terminate,
+    /// At once, because nothing was heard of it for too long.
+    EndSilent,
     HandOff,
 }
 
@@ -299,7 +314,8 @@ fn next(state: &Loop, open: &OpenIteration, pulse: &Pulse) -> Option<(Timestamp,
         (Health::Terminated, _) => None,
     };
     let silence = state.policy.agents.silence.filter(|_| pulse.live);
-    let abrupt = silence.map(|span| (after_quiet(span.0), Step::Terminate));
+    let silent_since = pulse.last_heard.max(vitals.last_beat);
+    let abrupt = silence.map(|span| (add_millis(silent_since, span.0), Step::EndSilent));
     graduated.into_iter().chain(abrupt).min_by_key(|(at, _)| *at)
 }
 
@@ -312,11 +328,11 @@ fn take(state: &Loop, open: &OpenIteration, pulse: &Pulse, step: Step, now: Time
     let quiet = minutes(millis_between(pulse.last_beat, now));
     match step {
         Step::Degrade => {
-            vec![changed(open, Health::Degraded, pulse, format!("no sign of life for {quiet}"))]
+            vec![changed(open, Health::Degraded, pulse, format!("no progress for {quiet}"))]
         }
         Step::Nudge => {
             let count = format!("nudge {} of {}", open.vitals.nudges + 1, rules.nudges);
-            let detail = format!("no sign of life for {quiet}: {count}");
+            let detail = format!("no progress for {quiet}: {count}");
             vec![
                 changed(open, Health::Stuck, pulse, detail),
                 Action::Nudge { iteration, text: NUDGE.to_owned() },
@@ -329,21 +345,29 @@ fn take(state: &Loop, open: &OpenIteration, pulse: &Pulse, step: Step, now: Time
                 task: Some(open.task.clone()),
                 question,
             };
-            let detail = format!("no sign of life for {quiet}: a person is asked");
+            let detail = format!("no progress for {quiet}: a person is asked");
             vec![changed(open, Health::Failing, pulse, detail), Action::Record(Box::new(raised))]
         }
         Step::Terminate => {
             let detail = match open.vitals.told {
                 Some(_) => "ended by a person's word".to_owned(),
-                None => format!("ended after {quiet} without a sign of life"),
+                None => format!("ended after {quiet} without progress"),
             };
             vec![
                 changed(open, Health::Terminated, pulse, detail),
                 Action::StopAgent { iteration, why: StopWhy::Unresponsive },
             ]
         }
+        Step::EndSilent => {
+            let silent = minutes(millis_between(pulse.last_heard, now));
+            let detail = format!("ended after {silent} of silence");
+            vec![
+                changed(open, Health::Terminated, pulse, detail),
+                Action::StopAgent { iteration, why: StopWhy::Unresponsive },
+            ]
+        }
         Step::HandOff => {
-            let detail = format!("handed off after {quiet} without a sign of life");
+            let detail = format!("handed off after {quiet} without progress");
             let by = if open.vitals.is_told() { "a person" } else { NUDGER };
             let trigger = Trigger::Requested { by: by.to_owned() };
             let handoff = Event::HandoffStarted { iteration, attempt: open.attempt, trigger, asked: false };
@@ -377,7 +401,7 @@ fn question(task: &TaskId, quiet: &str, nudges: u32, rules: &Rules) -> Question 
     };
     Question {
         kind: QuestionKind::Unresponsive,
-        summary: format!("the agent at {task} shows no sign of life for {quiet}{nudged}"),
+        summary: format!("the agent at {task} makes no progress for {quiet}{nudged}"),
         context: otherwise,
         options: vec![
             "Allow more time".to_owned(),

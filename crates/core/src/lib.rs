@@ -24,6 +24,7 @@
 //!         version: "1".to_owned(),
 //!         git: false,
 //!         sandbox: String::new(),
+//!         tree: String::new(),
 //!     },
 //!     Event::BacklogRead {
 //!         revision: "1".to_owned(),
@@ -46,13 +47,19 @@
 //! # Ok::<(), jiff::Error>(())
 //! ```
 
+pub mod activity;
+pub mod admit;
 pub mod agents;
+pub mod baseline;
 pub mod breaker;
 pub mod budget;
 pub mod checker;
 pub mod checkpoint;
+pub mod commits;
 pub mod decide;
+pub mod definition;
 pub mod event;
+pub mod figures;
 pub mod forecast;
 pub mod handoff;
 pub mod health;
@@ -69,6 +76,7 @@ pub mod schedule;
 pub mod signal;
 pub mod state;
 pub mod stream;
+pub mod tally;
 pub mod task;
 pub mod tasks;
 pub mod template;
@@ -77,3 +85,5 @@ pub mod text;
 pub mod verdict;
 pub mod weaken;
 pub mod work;
+
+pub use admit::admit;

@@ -67,12 +67,25 @@ pub struct Limits {
     pub no_progress: u32,
     /// The same error in a row on one task that raises a question.
     pub stuck_threshold: u32,
+    /// The same failing checks in a row on one task that raise one; 0 means never.
+    #[serde(default)]
+    pub same_evidence: u32,
     /// How long one iteration's agent may run.
     pub agent_timeout: Option<Millis>,
     /// How many tasks a backlog may hold before additions made at run time are refused.
     pub max_tasks: u32,
     /// How many times an agent may be started within an hour.
     pub calls_per_hour: Option<u32>,
+    /// Does another attempt after one that failed count as an iteration? Not in a plan, where it uses up
+    /// one of its step's retries instead.
+    #[serde(skip_serializing_if = "is_true")]
+    pub retries_count: bool,
+    /// Iterations that were used before the loop's journal began, as a plan tells it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub used_before: u32,
+    /// What a person raised a plan's limit to, over all runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub granted: Option<u32>,
 }
 
 impl Default for Limits {
@@ -83,11 +96,25 @@ impl Default for Limits {
             consecutive_errors: 3,
             no_progress: 3,
             stuck_threshold: 3,
+            same_evidence: 3,
             agent_timeout: None,
             max_tasks: 500,
             calls_per_hour: None,
+            retries_count: true,
+            used_before: 0,
+            granted: None,
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_true(value: &bool) -> bool {
+    *value
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -103,6 +130,13 @@ pub struct Retry {
     pub from: RetryFrom,
     /// With `from = work`: start clean again after this many attempts.
     pub clean_after: Option<u32>,
+    /// Do attempts use up retries that changed the tree and claimed nothing? They did once.
+    #[serde(default = "yes")]
+    pub unclaimed_counts: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl Default for Retry {
@@ -113,6 +147,7 @@ impl Default for Retry {
             backoff_max: Millis::from_secs(300),
             from: RetryFrom::Work,
             clean_after: None,
+            unclaimed_counts: false,
         }
     }
 }
@@ -133,6 +168,8 @@ pub struct Agents {
     /// Wait after a fault of the provider; doubles each time.
     pub backoff: Millis,
     pub backoff_max: Millis,
+    /// Wait after a usage limit that does not say when it ends; doubles each time, up to an hour.
+    pub limit_wait: Millis,
     /// Go on with the agent's own session instead of a fresh one.
     pub continue_sessions: bool,
     /// How long an agent that tells what it does may say nothing before it is ended without further ado.
@@ -148,6 +185,7 @@ impl Default for Agents {
             max_wait: Millis::from_secs(12 * 3600),
             backoff: Millis::from_secs(5),
             backoff_max: Millis::from_secs(600),
+            limit_wait: Millis::from_secs(300),
             continue_sessions: false,
             silence: None,
         }
@@ -182,14 +220,109 @@ pub enum RetryFrom {
 pub struct Checks {
     /// Commands that must exit 0 for every task.
     pub verify: Vec<String>,
+    /// Those that this run of the loop, or an earlier one, found by itself in the project's files.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub found: Vec<String>,
     pub timeout: Option<Millis>,
     /// Complete a task whose evidence is all green even though nobody claimed it.
     pub complete_without_claim: bool,
+    /// What happens when the commands fail before any agent has worked.
+    #[serde(default = "Baseline::off")]
+    pub baseline: Baseline,
+}
+
+/// What happens when the loop's own checks fail on the untouched tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Baseline {
+    /// A person is asked; without one the run stops.
+    #[default]
+    Ask,
+    /// It is told, and the run goes on.
+    GoOn,
+    Stop,
+    /// Repairing them becomes the first task.
+    Repair,
+    /// They are not run before the first task.
+    Off,
+}
+
+impl Baseline {
+    /// As it is written in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ask => "ask",
+            Self::GoOn => "go-on",
+            Self::Stop => "stop",
+            Self::Repair => "repair",
+            Self::Off => "off",
+        }
+    }
+
+    /// Runs of before there was one went on without.
+    fn off() -> Self {
+        Self::Off
+    }
+}
+
+impl Checks {
+    /// Remembers which commands earlier runs of the loop found. Where this run found its own (`can_find` is all that could
+    /// be), those of before are run too while they can be: an agent may have written the file that was found now. Says
+    /// what is different.
+    pub fn remember(&mut self, earlier: &Self, can_find: Option<&[String]>) -> Option<String> {
+        let Some(can_find) = can_find else {
+            self.found.clone_from(&earlier.found);
+            return None;
+        };
+        let (kept, gone): (Vec<String>, Vec<String>) =
+            earlier.found.iter().cloned().partition(|command| can_find.contains(command));
+        let new: Vec<String> =
+            self.verify.iter().filter(|command| !kept.contains(command)).cloned().collect();
+        let said = difference(&kept, &gone, &new);
+        self.verify = kept.into_iter().chain(new).collect();
+        self.found.clone_from(&self.verify);
+        said
+    }
+
+    /// Tells of commands that somebody gave to an earlier run and not to this one.
+    pub fn tell_dropped(&self, earlier: &Self) -> Option<String> {
+        let is_dropped =
+            |command: &&String| !self.verify.contains(command) && !earlier.found.contains(command);
+        let dropped: Vec<String> =
+            earlier.verify.iter().filter(is_dropped).map(|command| format!("`{command}`")).collect();
+        let dropped = (!dropped.is_empty()).then(|| dropped.join(", "))?;
+        Some(format!(
+            "the last run was checked by {dropped}, this one is not (--verify, or `verify` under [checks] in wiggum.toml)"
+        ))
+    }
+}
+
+/// The change in the commands that were found, if there is one. A project that had none may get some.
+fn difference(kept: &[String], gone: &[String], new: &[String]) -> Option<String> {
+    let quoted = |commands: &[String]| {
+        commands.iter().map(|command| format!("`{command}`")).collect::<Vec<_>>().join(", ")
+    };
+    let had_some = !kept.is_empty() || !gone.is_empty();
+    let new = (had_some && !new.is_empty()).then(|| match kept.is_empty() {
+        true => format!("{} is found now", quoted(new)),
+        false => format!("{} is found now and runs beside {}", quoted(new), quoted(kept)),
+    });
+    let gone = (!gone.is_empty()).then(|| format!("{} cannot be run here any more", quoted(gone)));
+    let said: Vec<String> = gone.into_iter().chain(new).collect();
+    let said = (!said.is_empty()).then(|| said.join("; "))?;
+    Some(format!("the checks of this loop changed: {said} (`verify` under [checks] in wiggum.toml decides)"))
 }
 
 impl Default for Checks {
     fn default() -> Self {
-        Self { verify: Vec::new(), timeout: Some(Millis::from_secs(1800)), complete_without_claim: false }
+        Self {
+            verify: Vec::new(),
+            found: Vec::new(),
+            timeout: Some(Millis::from_secs(1800)),
+            complete_without_claim: false,
+            baseline: Baseline::Ask,
+        }
     }
 }
 
@@ -200,8 +333,7 @@ pub struct Protect {
     /// Globs, relative to the workspace, that an agent should not change.
     pub paths: Vec<String>,
     pub on_touch: OnTouch,
-    /// A file that a check's own command names (`sh verify.sh`) and that existed before: whoever
-    /// edits the judge has no verdict, so this is stricter by default.
+    /// What defines a check was changed, and with its former definition the check fails.
     pub on_check_touch: OnTouch,
     pub on_weakened_tests: OnTouch,
 }
@@ -224,7 +356,7 @@ impl Default for Protect {
             paths: paths.map(str::to_owned).to_vec(),
             on_touch: OnTouch::Warn,
             on_check_touch: OnTouch::Refuse,
-            on_weakened_tests: OnTouch::Warn,
+            on_weakened_tests: OnTouch::Refuse,
         }
     }
 }
@@ -256,5 +388,60 @@ pub struct People {
 impl Default for People {
     fn default() -> Self {
         Self { present: false, wait: Millis::from_secs(300) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_checked_any_more_is_told() {
+        let of = |verify: &[&str], found: &[&str]| {
+            let owned = |commands: &[&str]| commands.iter().map(|&command| command.to_owned()).collect();
+            Checks { verify: owned(verify), found: owned(found), ..Checks::default() }
+        };
+        let told = of(&["b"], &[]).tell_dropped(&of(&["a", "b"], &[])).unwrap();
+        assert!(told.contains("checked by `a`, this one is not"), "{told}");
+        assert_eq!(of(&["a", "c"], &[]).tell_dropped(&of(&["a"], &[])), None);
+        assert_eq!(of(&[], &[]).tell_dropped(&of(&["a"], &["a"])), None, "found, not given");
+    }
+
+    /// What a run finds by itself, after what earlier ones did: the commands it runs, and what it says.
+    #[track_caller]
+    fn check(earlier: &[&str], can_find: &[&str], runs: &[&str], says: &str) {
+        let owned =
+            |commands: &[&str]| commands.iter().map(|&command| command.to_owned()).collect::<Vec<_>>();
+        let earlier = Checks { found: owned(earlier), ..Checks::default() };
+        let verify = owned(&can_find[..can_find.len().min(1)]);
+        let mut checks = Checks { verify, ..Checks::default() };
+        let said = checks.remember(&earlier, Some(&owned(can_find))).unwrap_or_default();
+        assert_eq!((&checks.verify, &checks.found), (&owned(runs), &owned(runs)));
+        assert!(if says.is_empty() { said.is_empty() } else { said.contains(says) }, "{said}");
+    }
+
+    #[test]
+    fn a_new_manifest_does_not_replace_the_check_that_was_found_before() {
+        check(&[], &["cargo test"], &["cargo test"], "");
+        check(&["cargo test"], &["cargo test"], &["cargo test"], "");
+        check(
+            &["cargo test"],
+            &["just test", "cargo test"],
+            &["cargo test", "just test"],
+            "`just test` is found now and runs beside `cargo test`",
+        );
+        // It is said once.
+        check(&["cargo test", "just test"], &["just test", "cargo test"], &["cargo test", "just test"], "");
+        // What cannot be run any more stops nobody.
+        check(&["make test"], &["just test"], &["just test"], "`make test` cannot be run here any more");
+        check(&["make test"], &[], &[], "`make test` cannot be run here any more");
+    }
+
+    #[test]
+    fn what_was_found_outlasts_a_run_with_other_checks() {
+        let earlier = Checks { found: vec!["cargo test".to_owned()], ..Checks::default() };
+        let mut configured = Checks { verify: vec!["true".to_owned()], ..Checks::default() };
+        assert_eq!(configured.remember(&earlier, None), None);
+        assert_eq!((configured.verify, configured.found), (vec!["true".to_owned()], earlier.found));
     }
 }

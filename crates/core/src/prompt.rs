@@ -1,7 +1,7 @@
 //! Builds the prompt of one attempt: the user's instructions, the task, what earlier attempts ran
 //! into, a person's guidance, and how to claim or escalate.
 //!
-//! Our own words stay below a kilobyte. The forms of claim and question are shown inside inline
+//! Our own words stay little more than a kilobyte. The forms of claim and question are shown inside inline
 //! code, so an agent that repeats its prompt has neither claimed nor asked anything.
 
 use std::fmt::Write as _;
@@ -60,6 +60,9 @@ pub struct PromptParts<'a> {
     pub instructions: &'a str,
     pub task: &'a Task,
     pub attempt: Attempt,
+    /// The word to promise with, and the mark of this attempt ([`crate::signal::claim_mark`]).
+    pub promise: &'a str,
+    pub mark: &'a str,
     /// Earlier attempts at this task, oldest first.
     pub attempts: &'a [PastAttempt],
     /// What people answered, oldest first.
@@ -68,10 +71,18 @@ pub struct PromptParts<'a> {
     pub checks: &'a [String],
     /// Where the work stands, as [`crate::handoff::continuation`] tells it.
     pub continuation: &'a str,
+    /// What the tasks that it depends on decided, and would do next.
+    pub decided: &'a [String],
     /// What other tasks left to be remembered, oldest first.
     pub learnt: &'a [String],
+    /// What is left of a budget, where that is little: [`crate::budget::told_to_agent`].
+    pub budget: &'a str,
     /// It was handed our own tools.
     pub tools: bool,
+    /// Checks that passed before anybody worked on the task, so that they prove nothing.
+    pub green_before: &'a [String],
+    /// Checks that failed before anybody worked at all.
+    pub red_before: &'a [String],
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,14 +122,19 @@ pub fn build(parts: &PromptParts<'_>) -> String {
     );
     push_block(
         &mut prompt,
-        &list("## Checks run after you", parts.checks.iter().map(|check| inline_code(check))),
+        &list("## Checks run after you", parts.checks.iter().map(|check| checked(check, parts))),
     );
     push_block(&mut prompt, if parts.tools { TOOLS } else { "" });
+    push_block(&mut prompt, parts.budget);
     push_block(&mut prompt, parts.continuation);
     push_block(&mut prompt, &history(parts.attempt, parts.attempts));
+    push_block(
+        &mut prompt,
+        &list("## What the tasks before this one decided", parts.decided.iter().cloned()),
+    );
     push_block(&mut prompt, &list("## What other tasks taught", parts.learnt.iter().cloned()));
     push_block(&mut prompt, &list("## Guidance from a person (follow it)", parts.guidance.iter().cloned()));
-    push_block(&mut prompt, &closing(parts.task, &instructions));
+    push_block(&mut prompt, &closing(parts, &instructions));
     prompt
 }
 
@@ -185,6 +201,18 @@ fn list(heading: &str, items: impl Iterator<Item = String>) -> String {
     text
 }
 
+/// A check, with what is known of it before the work.
+fn checked(check: &String, parts: &PromptParts<'_>) -> String {
+    let check_text = inline_code(check);
+    if parts.green_before.contains(check) {
+        return format!("{check_text} (passes already, before your work: passing it proves nothing)");
+    }
+    if parts.red_before.contains(check) {
+        return format!("{check_text} (failed before any work was done)");
+    }
+    check_text
+}
+
 fn inline_code(command: &str) -> String {
     if command.contains('\n') { command.to_owned() } else { format!("`{command}`") }
 }
@@ -243,14 +271,14 @@ fn fence_for(text: &str) -> String {
 }
 
 /// How to claim and how to ask, unless the user's instructions already say so.
-fn closing(task: &Task, instructions: &str) -> String {
+fn closing(parts: &PromptParts<'_>, instructions: &str) -> String {
     let mut text = String::new();
     if !instructions.contains("<promise>") {
         let _ = writeln!(
             text,
-            "When task {} is complete and its checks pass, end your last message with `<promise>DONE</promise>` alone on a line. \
-             Never write that line otherwise.",
-            task.id
+            "When task {} is complete and its checks pass, end your last message with `<promise>{} {}</promise>` alone on a line, \
+             as it stands here (the mark is this attempt's). Never write that line otherwise.",
+            parts.task.id, parts.promise, parts.mark
         );
     }
     if !instructions.contains("<escalate") {
@@ -264,7 +292,8 @@ fn closing(task: &Task, instructions: &str) -> String {
 
 const NOTES: &str = "\nWhat others should know: `Decisions:`, `Assumptions:`, `Constraints:`, `Next steps:` as \
 lists; for other tasks, between `<memory>` and `</memory>`. If you cannot finish in this session, end with \
-`<handoff>why</handoff>` on its own line.\n";
+`<handoff>why</handoff>` on its own line. Tests and checks that were there are also run as they were; if the task \
+needs them changed, say why: `<changed-checks>why</changed-checks>`.\n";
 
 const ESCALATION: &str = "\nTo ask a person, end with this instead (type `stuck` if you cannot go on, `deviation` if \
 you should not without approval): `<escalate type=\"stuck|deviation\"> <summary>one line</summary> <context>what you \

@@ -38,8 +38,14 @@ fn is_zero(n: &u32) -> bool {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Then {
     Open,
-    Done { verified: bool },
-    Failed { reason: String },
+    Done {
+        verified: bool,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        by_hand: bool,
+    },
+    Failed {
+        reason: String,
+    },
     Skipped,
 }
 
@@ -47,7 +53,7 @@ impl From<Then> for TaskState {
     fn from(then: Then) -> Self {
         match then {
             Then::Open => Self::Open,
-            Then::Done { verified } => Self::Done { verified },
+            Then::Done { verified, by_hand } => Self::Done { verified, by_hand },
             Then::Failed { reason } => Self::Failed { reason },
             Then::Skipped => Self::Skipped,
         }
@@ -92,7 +98,7 @@ fn then_state(entry: &TaskEntry, before: &TaskState) -> Option<Then> {
         TaskState::Parked(_) if entry.state == *before => return None,
         // Whatever was asked then has been answered since, and the answer still counts.
         TaskState::Parked(_) | TaskState::Open | TaskState::Running => Then::Open,
-        TaskState::Done { verified } => Then::Done { verified: *verified },
+        TaskState::Done { verified, by_hand } => Then::Done { verified: *verified, by_hand: *by_hand },
         TaskState::Failed { reason } => Then::Failed { reason: reason.clone() },
         TaskState::Skipped => Then::Skipped,
     })
@@ -132,6 +138,7 @@ impl Loop {
         let entry = &mut self.tasks.entries[slot];
         entry.error_streak = None;
         entry.failures = then.failures;
+        entry.permanent = false;
         entry.kept = then.kept;
         entry.checkpoint = then.checkpoint;
         entry.last_digest = None;

@@ -14,23 +14,27 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::agents::Agents;
+use crate::baseline::{Baseline, Checked};
 use crate::breaker::Breaker;
-use crate::budget::{self, Alert, Gauge, Spending, Strategy, Sum};
-use crate::checkpoint::Checkpoints;
-use crate::event::{AgentFacts, EndReason, Envelope, Event, Question, Usage, Verdict};
+use crate::budget::{self, Alert, Gauge, Reached, Scope, Spending, Strategy, Sum};
+use crate::checkpoint::{Checkpoints, Phase};
+use crate::event::{
+    AgentFacts, BaselineOutcome, EndReason, Envelope, Event, Evidence, Question, Usage, Verdict,
+};
 use crate::forecast::History;
-use crate::handoff::{Handoffs, Handover, Trigger};
+use crate::handoff::{self, Handoffs, Handover, Trigger};
 use crate::health::{self, Health};
 use crate::ids::{Attempt, Epoch, Iteration, LoopId, QuestionId, Seq, TaskId};
 use crate::memory::Memory;
 use crate::mutant::{Mutant, planted};
 use crate::policy::Policy;
+use crate::price;
 use crate::restore::Restoring;
 use crate::signal::support::Rows;
 use crate::task::{FileStatus, Task};
 use crate::tasks::{TaskEntry, TaskState, Tasks};
 
-pub use open::{Inspection, OpenIteration, Stage};
+pub use open::{Inspection, OpenIteration, Seen, Stage};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Loop {
@@ -46,16 +50,23 @@ pub struct Loop {
     pub run: Run,
     pub agents: Agents,
     pub breaker: Breaker,
+    /// The loop's own checks on the tree before anybody works on it.
+    pub baseline: Baseline,
     /// What the last iterations have in common.
     pub rows: Rows,
     pub tasks: Tasks,
     /// The iteration under way. One at a time for now; what it may do is in its stage.
     pub open: Option<OpenIteration>,
+    /// The number of the newest iteration.
     pub iterations: Iteration,
+    /// Iterations that count against the limit, over all runs and before the first of them.
+    pub used: u32,
     pub questions: BTreeMap<QuestionId, OpenQuestion>,
     pub next_question: u32,
     /// Questions that follow from what happened and are still to be put.
     pub to_ask: VecDeque<(Option<TaskId>, Question)>,
+    /// Tasks whose kept work a person accepted: it is landed before anything else starts.
+    pub to_land: BTreeSet<TaskId>,
     /// Tasks that used up their attempts and are still to be failed.
     pub to_fail: VecDeque<(TaskId, String)>,
     pub paused: bool,
@@ -67,12 +78,16 @@ pub struct Loop {
     pub user_changes: Option<String>,
     pub usage: Usage,
     pub spending: Spending,
+    /// How many tests of each check passed when it last did on a tree that counts.
+    pub tests: BTreeMap<String, u32>,
     /// What tasks have cost, to foresee what the others will.
     pub history: History,
     pub recent: VecDeque<EndedIteration>,
     pub last_at: Option<Timestamp>,
     /// Tasks whose status in the file is not what it should be.
     pub status_due: BTreeSet<TaskId>,
+    /// Skipped, and the commit that says so is still to be made.
+    pub skips_to_commit: BTreeSet<TaskId>,
     pub checkpoints: Checkpoints,
     pub handoffs: Handoffs,
     pub memory: Memory,
@@ -88,11 +103,12 @@ pub struct Run {
     pub started_at: Option<Timestamp>,
     /// Time spent running, downtime after a crash left out.
     pub active_ms: u64,
+    /// Iterations that count against the limit.
     pub iterations: u32,
     pub completed: u32,
     pub consecutive_errors: u32,
     pub without_progress: u32,
-    /// Agents in a row that were ended because they showed no sign of life.
+    /// Agents in a row that were ended because they made no progress.
     pub terminations: u32,
     pub usage: Usage,
     pub stop_requested: Option<String>,
@@ -128,6 +144,16 @@ pub struct EndedIteration {
     pub ended_at: Timestamp,
     pub outcome: String,
     pub usage: Option<Usage>,
+    pub agent: String,
+    pub model: Option<String>,
+    pub phase: Phase,
+    /// What went wrong, each in a line.
+    pub errors: Vec<String>,
+    pub checkpoint: Option<Uuid>,
+    pub handoff: Option<Trigger>,
+    pub health: Health,
+    /// The first of what it left to do, in the order of the backlog.
+    pub pending: Vec<TaskId>,
 }
 
 impl Loop {
@@ -137,6 +163,14 @@ impl Loop {
         for envelope in journal {
             state.apply(envelope);
         }
+        state
+    }
+
+    /// A loop that knows these tasks by what their file says, and of which nothing else is known: for whoever wants to
+    /// change a backlog that nobody works on.
+    pub fn knowing(tasks: &[Task], policy: Policy) -> Self {
+        let mut state = Self { policy, ..Self::default() };
+        state.read_backlog(tasks, &[], &[], None, Timestamp::UNIX_EPOCH);
         state
     }
 
@@ -150,8 +184,10 @@ impl Loop {
             Event::LoopCreated { loop_id, name, repository, backlog } => {
                 self.create(*loop_id, name, repository, backlog);
             }
-            Event::RunStarted { run, policy, agent, git, .. } => {
-                self.start_run(*run, policy, agent, *git, at)
+            Event::LoopMoved { repository, .. } => repository.clone_into(&mut self.repository),
+            Event::RunStarted { run, policy, agent, git, tree, .. } => {
+                self.start_run(*run, policy, agent, *git, at);
+                self.baseline.start_run(tree);
             }
             Event::RunResumed { run: _, policy, agent, sandbox: _ } => {
                 self.adopt_policy(policy, agent);
@@ -165,23 +201,51 @@ impl Loop {
             Event::BacklogBroken { message } => self.backlog_broken = Some(message.clone()),
             Event::StatusWritten { task, status } => self.note_written(task, *status),
             event @ Event::IterationStarted { .. } => self.start_iteration(event, at),
-            Event::Charged { usage, model, .. } => self.charge(*usage, model.as_deref(), at),
+            Event::UsageSeen { usage, model, .. } => {
+                self.note_open(|open| open.seen = Some(Seen { usage: *usage, model: model.clone() }));
+            }
+            Event::Charged { usage, model, .. } => {
+                self.note_open(|open| open.seen = None);
+                self.charge(*usage, model.as_deref(), at);
+            }
             event @ Event::AgentEnded { usage, facts, .. } => self.end_agent(event, *usage, facts, at),
             Event::CallStarted { server, tool, repeatable, .. } => {
                 self.start_call(server, tool, *repeatable);
             }
-            Event::WorkEnded { duration, result, error, uncertain, .. } => {
+            Event::WorkEnded { duration, result, error, uncertain, permanent, .. } => {
                 self.end_work(*duration, result, error.as_ref(), *uncertain);
+                self.note_open(|open| open.permanent = *permanent);
             }
             Event::AgentReported { report, .. } => self.take_report(report),
+            Event::CommitsFound { commit, .. } => {
+                self.note_open(|open| {
+                    open.base = Some(commit.clone());
+                    // What was checked was another tree.
+                    open.forget_evidence();
+                });
+                self.checkpoints.committed(Some(commit));
+            }
             Event::TreeTaken { flags, .. } => self.note_open(|open| open.take_tree(flags)),
             Event::TreeAltered { .. } => self.note_open(OpenIteration::alter_tree),
-            Event::EvidenceGathered { evidence, .. } => {
-                self.note_open(|open| open.evidence.push(evidence.clone()));
+            Event::EvidenceGathered { evidence, .. } => self.note_open(|open| open.gather(evidence)),
+            Event::BaselineStarted { command } => self.baseline.under_way = Some(command.clone()),
+            Event::BaselineChecked { command, outcome, evidence, .. } => {
+                self.baseline.under_way = None;
+                if *outcome == BaselineOutcome::Green {
+                    self.note_tests(evidence.iter());
+                }
+                if *outcome != BaselineOutcome::Interrupted {
+                    let (command, outcome) = (command.clone(), outcome.clone());
+                    self.baseline
+                        .note(&self.policy, Checked { command, outcome, evidence: evidence.clone() });
+                    self.close_settled_baseline();
+                }
             }
-            Event::WorkInspected { changed, changed_total, digest, flags, .. } => {
-                self.note_open(|open| open.inspect(changed, *changed_total, digest, flags));
+            Event::TaskBaselineChecked { task, command, outcome } => {
+                self.note_task_baseline(task, command, outcome);
             }
+            Event::RepairPlanned { task } => self.baseline.repair = Some(task.clone()),
+            event @ Event::WorkInspected { .. } => self.note_open(|open| open.inspect(event)),
             Event::Judged { verdict, .. } => self.judge(verdict, at),
             Event::WorkKept { task, commit, reference, .. } => self.keep_work(task, commit, reference),
             Event::WorkspaceReset { .. } => {
@@ -189,6 +253,9 @@ impl Loop {
                 self.unkept = None;
             }
             Event::TaskCompleted { task, verified, attempt, commit, .. } => {
+                if let Some(commit) = commit.as_ref().filter(|_| *verified) {
+                    self.baseline.committed(&self.policy, commit);
+                }
                 self.checkpoints.committed(commit.as_ref());
                 self.complete(task, *attempt, *verified, at);
             }
@@ -201,15 +268,21 @@ impl Loop {
             Event::TaskSkipped { task, .. } => self.settle_by_person(task, TaskState::Skipped, at),
             Event::TaskReopened { task, .. } => self.reopen(task, at),
             Event::StatusSet { task, status, .. } => self.set_status(task, *status, at),
+            Event::SkipsCommitted { tasks, commit } => {
+                self.skips_to_commit.retain(|task| !tasks.contains(task));
+                self.checkpoints.committed(commit.as_ref());
+            }
             Event::StatusPutBack { .. } | Event::Noticed { .. } => {}
-            Event::BudgetAlert { scope, task, unit, spent, limit, threshold } => {
-                let (spent, limit, threshold) = (*spent, *limit, *threshold);
-                let gauge = Gauge { scope: *scope, unit: *unit, spent, reserved: 0.0, limit };
-                self.spending.note_alert(&Alert { gauge, task: task.clone(), threshold });
+            Event::BudgetAlert { scope, task, unit, spent, limit, threshold, resets_at } => {
+                let gauge = Gauge::told(*scope, *unit, *spent, *limit, *resets_at);
+                self.spending.note_alert(&Alert { gauge, task: task.clone(), threshold: *threshold });
             }
             Event::BudgetAsked { granted, figures } => {
                 self.spending.look(*figures, *granted, at);
                 self.reconsider_order(at);
+            }
+            Event::BudgetReached { scope, unit, spent, limit, resets_at, .. } => {
+                self.reach_budget(Gauge::told(*scope, *unit, *spent, *limit, *resets_at), at);
             }
             Event::QuestionRaised { id, task, question } => self.raise(*id, task, question, at),
             Event::QuestionAnswered { id, answer, .. } => self.answer(*id, answer, at),
@@ -249,10 +322,25 @@ impl Loop {
         }
     }
 
+    /// Remembers how many tests there were in checks that passed.
+    fn note_tests<'a>(&mut self, evidence: impl Iterator<Item = &'a Evidence>) {
+        for passed in evidence.filter(|evidence| evidence.passed()) {
+            match passed.tests {
+                Some(count) => drop(self.tests.insert(passed.command.clone(), count)),
+                None => drop(self.tests.remove(&passed.command)),
+            }
+        }
+    }
+
     /// Milliseconds the run has been at work, up to `now`.
     pub fn active_ms(&self, now: Timestamp) -> u64 {
         let since = self.last_at.map_or(0, |last| millis_between(last, now));
         self.run.active_ms.saturating_add(if self.run.active { since } else { 0 })
+    }
+
+    /// Would its next attempt be one of the iterations that are limited?
+    pub(crate) fn counts(&self, entry: &TaskEntry) -> bool {
+        self.policy.limits.retries_count || !entry.came_to_nothing
     }
 
     pub fn task(&self, id: &TaskId) -> Option<&TaskEntry> {
@@ -283,6 +371,10 @@ impl Loop {
         let number = if planted(Mutant::ForgetsRunNumber) { self.run.number } else { run };
         self.run = Run { number, active: true, started_at: Some(at), ..Run::default() };
         self.adopt_policy(policy, agent);
+        if run == 1 {
+            self.used = policy.limits.used_before;
+            self.run.iterations = policy.limits.used_before;
+        }
         self.git = git;
         self.paused = false;
     }
@@ -309,10 +401,18 @@ impl Loop {
         order: Option<&[TaskId]>,
         at: Timestamp,
     ) {
+        if let Some(open) = &mut self.open {
+            open.added.extend(added.iter().map(|task| task.id.clone()));
+            open.added.retain(|id| !removed.contains(id));
+        }
+        if changed.is_empty() && removed.is_empty() && order.is_none() && self.tasks.append(added, at) {
+            return;
+        }
         for task in added.iter().chain(changed) {
             if self.tasks.get(&task.id).is_some_and(|entry| entry.spec.status != task.status) {
                 self.close_questions_of(&task.id);
             }
+            self.keep_former_spec(task);
             self.tasks.upsert(task);
         }
         for id in removed {
@@ -329,6 +429,19 @@ impl Loop {
         }
     }
 
+    /// What is checked, and what was asked for, is what the task said when its attempt began.
+    fn keep_former_spec(&mut self, task: &Task) {
+        let Some(open) = self.open.as_mut().filter(|open| open.task == task.id) else { return };
+        if let Some(entry) = self.tasks.get(&task.id) {
+            open.spec.get_or_insert_with(|| Box::new(entry.spec.clone()));
+        }
+    }
+
+    /// The task of an iteration under way as it was when it began.
+    pub fn spec_of<'a>(&'a self, open: &'a OpenIteration) -> Option<&'a Task> {
+        open.spec.as_deref().or_else(|| self.task(&open.task).map(|entry| &entry.spec))
+    }
+
     /// While its agent works, or because of how it ended.
     fn start_handoff(&mut self, iteration: Iteration, trigger: &Trigger, asked: bool, at: Timestamp) {
         self.handoffs.due = None;
@@ -337,25 +450,68 @@ impl Loop {
             None => {
                 self.handoffs.pending = Some(trigger.clone());
                 self.checkpoints.handed_over(iteration, trigger);
+                if let Some(ended) = self.recent.back_mut().filter(|ended| ended.iteration == iteration) {
+                    ended.handoff = Some(trigger.clone());
+                }
                 self.agents.forget_sessions();
             }
+        }
+    }
+
+    /// The agent comes to an end, and another goes on from there once there is money for it.
+    fn reach_budget(&mut self, gauge: Gauge, at: Timestamp) {
+        let Some(open) = &mut self.open else { return };
+        let trigger = Trigger::Budget { percent: handoff::percent_spent(gauge.spent, gauge.limit) };
+        open.over_budget = Some(gauge);
+        open.handoff = Some(Handover { trigger, since: at, asked: false });
+        let reached = Some(Reached::of(&gauge));
+        match gauge.scope {
+            Scope::Task => {
+                if let Some(slot) = self.tasks.slot(&open.task) {
+                    self.tasks.entries[slot].budget_reached = reached;
+                }
+            }
+            Scope::Loop | Scope::Project | Scope::Organisation => self.spending.reached = reached,
         }
     }
 
     fn start_iteration(&mut self, event: &Event, at: Timestamp) {
         let after_handoff = self.handoffs.pending.take();
         let own = matches!(event, Event::IterationStarted { task, .. } if self.is_own_work(task));
-        let Some(open) = OpenIteration::new(event, own, after_handoff, at) else { return };
-        let beyond = budget::is_beyond(self);
-        self.spending.begin_call(open.started_at, self.policy.limits.calls_per_hour, beyond);
+        let Some(mut open) = OpenIteration::new(event, own, after_handoff, at) else { return };
+        open.counts = self.task(&open.task).is_none_or(|entry| self.counts(entry));
+        if !open.own && !open.accepted {
+            let beyond = budget::is_beyond(self, at);
+            self.spending.begin_call(open.started_at, self.policy.limits.calls_per_hour, beyond);
+            self.baseline.is_past = true;
+        }
         self.checkpoints.iteration_started(open.base.as_ref(), open.branch.as_ref());
         self.iterations = open.iteration;
-        self.run.iterations = self.run.iterations.saturating_add(1);
+        self.run.iterations = self.run.iterations.saturating_add(u32::from(open.counts));
+        self.used = self.used.saturating_add(u32::from(open.counts));
+        // Whatever was to be asked about it before, somebody has decided.
+        self.to_ask.retain(|(of, _)| of.as_ref() != Some(&open.task));
         self.breaker.probe();
         self.workspace =
             if open.carried.is_some() { Workspace::Holds(open.task.clone()) } else { Workspace::Clean };
         self.set_state(&open.task, TaskState::Running, open.started_at);
+        self.accept_kept(&open.task.clone(), None);
         self.open = Some(open);
+    }
+
+    /// Checks that pass now leave nothing to ask about.
+    fn close_settled_baseline(&mut self) {
+        let settled = self.baseline.red().next().is_none();
+        if let Some(id) = self.baseline.question.take_if(|_| settled) {
+            self.questions.remove(&id);
+        }
+    }
+
+    fn note_task_baseline(&mut self, task: &TaskId, command: &str, outcome: &BaselineOutcome) {
+        self.baseline.under_way = None;
+        if let Some(slot) = self.tasks.slot(task).filter(|_| *outcome != BaselineOutcome::Interrupted) {
+            self.tasks.entries[slot].baseline.push((command.to_owned(), outcome.clone()));
+        }
     }
 
     fn end_agent(&mut self, event: &Event, usage: Option<Usage>, facts: &AgentFacts, at: Timestamp) {
@@ -365,6 +521,7 @@ impl Loop {
         }
         if let Some(open) = &mut self.open {
             self.handoffs.note_window(&open.agent, facts.context);
+            open.model.clone_from(&facts.model);
             open.end_agent(event);
         }
     }
@@ -387,6 +544,9 @@ impl Loop {
 
     fn note_checkpoint(&mut self, task: Option<&TaskId>, id: Uuid, sha256: &str, by: &str) {
         self.checkpoints.checkpointed(id, sha256, by);
+        if let Some(ended) = self.recent.back_mut().filter(|_| by.is_empty()) {
+            ended.checkpoint = Some(id);
+        }
         let of_iteration = task.filter(|_| by.is_empty());
         if let Some(slot) = of_iteration.and_then(|task| self.tasks.slot(task)) {
             self.tasks.entries[slot].checkpoint = Some(sha256.to_owned());
@@ -414,7 +574,7 @@ impl Loop {
     fn charge(&mut self, usage: Usage, model: Option<&str>, at: Timestamp) {
         self.usage += usage;
         self.run.usage += usage;
-        let has_price = model.is_some_and(|model| self.policy.prices.contains_key(model));
+        let has_price = model.is_some_and(|model| price::find_own(&self.policy.prices, model).is_some());
         self.spending.charge(usage, has_price || !usage.is_unpriced(), at);
         if let Some(slot) = self.open.as_ref().and_then(|open| self.tasks.slot(&open.task)) {
             self.tasks.entries[slot].spent += Sum::from(usage);
@@ -425,7 +585,7 @@ impl Loop {
     /// When money gets short it matters what goes first; all places are found anew, which happens
     /// once.
     fn reconsider_order(&mut self, at: Timestamp) {
-        let critical = self.policy.budget.strategy == Strategy::CriticalPath && budget::is_short(self);
+        let critical = self.policy.budget.strategy == Strategy::CriticalPath && budget::is_short(self, at);
         if self.tasks.critical != critical {
             self.tasks.critical = critical;
             self.tasks.rebuild(at);
@@ -447,21 +607,42 @@ impl Loop {
         }
     }
 
-    fn reopen(&mut self, task: &TaskId, at: Timestamp) {
+    /// A person accepted the kept work of a task as it is.
+    pub(crate) fn accept_kept(&mut self, task: &TaskId, kept: Option<String>) {
         let Some(slot) = self.tasks.slot(task) else { return };
-        if self.tasks.entries[slot].state == TaskState::Running {
-            return;
+        if kept.is_some() {
+            self.to_land.insert(task.clone());
+        } else {
+            self.to_land.remove(task);
         }
+        self.tasks.entries[slot].accepted = kept;
+    }
+
+    /// A person wants it done again, a call included that was made before.
+    fn reopen(&mut self, task: &TaskId, at: Timestamp) {
+        if let Some(slot) = self.tasks.slot(task).filter(|slot| !self.is_running(*slot)) {
+            self.tasks.entries[slot].fate = None;
+        }
+        self.open_again(task, at);
+    }
+
+    /// A person lets it go on. What happened already does not happen again.
+    fn open_again(&mut self, task: &TaskId, at: Timestamp) {
+        let Some(slot) = self.tasks.slot(task).filter(|slot| !self.is_running(*slot)) else { return };
         self.close_questions_of(task);
         self.run.asked_about.remove(task);
         self.run.consecutive_errors = 0;
         self.run.without_progress = 0;
         self.run.terminations = 0;
         self.breaker.close();
+        self.accept_kept(task, None);
         self.tasks.undelay(slot);
-        self.tasks.entries[slot].fate = None;
         self.tasks.entries[slot].forget_failures();
         self.set_state(task, TaskState::Open, at);
+    }
+
+    fn is_running(&self, slot: usize) -> bool {
+        self.tasks.entries[slot].state == TaskState::Running
     }
 
     fn settle_by_person(&mut self, task: &TaskId, state: TaskState, at: Timestamp) {
@@ -471,6 +652,11 @@ impl Loop {
     }
 
     pub(crate) fn set_state(&mut self, task: &TaskId, state: TaskState, at: Timestamp) {
+        if self.git && state == TaskState::Skipped {
+            self.skips_to_commit.insert(task.clone());
+        } else {
+            self.skips_to_commit.remove(task);
+        }
         if let Some(slot) = self.tasks.slot(task) {
             self.tasks.set_state(slot, state, at);
             self.note_status_due(slot);
@@ -479,7 +665,7 @@ impl Loop {
 
     fn note_written(&mut self, task: &TaskId, status: FileStatus) {
         if let Some(slot) = self.tasks.slot(task) {
-            self.tasks.entries[slot].spec.status = status;
+            self.tasks.entries[slot].note_written(status);
             self.note_status_due(slot);
         }
     }
@@ -488,7 +674,7 @@ impl Loop {
     fn set_status(&mut self, task: &TaskId, status: FileStatus, at: Timestamp) {
         let state = match status {
             FileStatus::Open => return self.reopen(task, at),
-            FileStatus::Done => TaskState::Done { verified: false },
+            FileStatus::Done => TaskState::BY_HAND,
             FileStatus::Failed => TaskState::Failed { reason: "set by a person".to_owned() },
             FileStatus::Skipped => TaskState::Skipped,
         };

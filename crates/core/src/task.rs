@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::TaskId;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Task {
     pub id: TaskId,
@@ -92,7 +92,7 @@ impl Task {
 }
 
 /// One acceptance criterion: text for the agent, and a command if it can be checked by itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Criterion {
     pub text: String,
@@ -101,7 +101,7 @@ pub struct Criterion {
 }
 
 /// Who or what carries out a task.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Work {

@@ -33,16 +33,16 @@ pub const TABLE: [Ending; 10] = [
         exit_code: 7,
         state: "failed",
         says: "Ended: the circuit breaker opened",
-        hint: "see what stands in the way, then `wiggum run`: it waits for the cooldown and tries one iteration; \
-               `wiggum resume`, `wiggum retry` and answers go on at once",
+        hint: "see what stands in the way, then `wiggum run`: it waits for the cooldown and tries one iteration. \
+               `wiggum retry TASK` or an answer before it, or `wiggum resume` while it waits, ends the wait",
     },
     Ending {
         reason: EndReason::HealthFailure,
         name: "health_failure",
         exit_code: 7,
         state: "failed",
-        says: "Ended: agents stopped answering",
-        hint: "`wiggum show TASK` has what they printed last; `[health]` says how long silence is suffered",
+        says: "Ended: agents made no progress",
+        hint: "`wiggum show TASK` has what they printed last; `[health]` says how long they are waited for",
     },
     Ending {
         reason: EndReason::ConsecutiveErrors,
@@ -148,6 +148,27 @@ const GUARDS: [(EndReason, Guard); 7] = [
     (EndReason::NoProgress, nothing_changes),
 ];
 
+/// What is said of a run that found an empty backlog. Nothing was complete in it.
+pub const NO_TASKS: &str = "no tasks yet";
+
+/// What is said where every task is done. Where some were skipped, the detail counts them.
+pub const ALL_COMPLETE: &str = "all tasks complete";
+
+/// How an end is headed, with what is told of it.
+pub fn headline(reason: EndReason, detail: &str) -> &'static str {
+    match (reason, detail) {
+        (EndReason::GoalAchieved, NO_TASKS) => "No tasks yet",
+        (EndReason::GoalAchieved, detail) if detail != ALL_COMPLETE => "Nothing left to do",
+        (reason, _) => reason.ending().says,
+    }
+}
+
+/// What the headline leaves to be said.
+pub fn more(reason: EndReason, detail: &str) -> &str {
+    let says_it_all = reason == EndReason::GoalAchieved && [NO_TASKS, ALL_COMPLETE].contains(&detail);
+    if says_it_all { "" } else { detail }
+}
+
 /// The first guard that holds, and in which words.
 pub fn reached(state: &Loop, now: Timestamp) -> Option<(EndReason, String)> {
     GUARDS.iter().find_map(|(reason, guard)| Some((*reason, guard(state, now)?)))
@@ -164,8 +185,7 @@ fn breaker_open(state: &Loop, _now: Timestamp) -> Option<String> {
 fn agents_terminated(state: &Loop, _now: Timestamp) -> Option<String> {
     let (limit, times) = (state.policy.health.max_terminations, state.run.terminations);
     let times = times + u32::from(planted(Mutant::CountsTerminations));
-    (limit > 0 && times >= limit)
-        .then(|| format!("{times} agents in a row showed no sign of life and were ended"))
+    (limit > 0 && times >= limit).then(|| format!("{times} agents in a row made no progress and were ended"))
 }
 
 fn errors_in_a_row(state: &Loop, _now: Timestamp) -> Option<String> {
@@ -174,15 +194,20 @@ fn errors_in_a_row(state: &Loop, _now: Timestamp) -> Option<String> {
     (limit > 0 && times >= limit).then(|| format!("{times} errors in a row"))
 }
 
-fn money_is_spent(state: &Loop, _now: Timestamp) -> Option<String> {
-    budget::exhausted(state)
+fn money_is_spent(state: &Loop, now: Timestamp) -> Option<String> {
+    budget::exhausted(state, now)
 }
 
-fn iterations_used(state: &Loop, _now: Timestamp) -> Option<String> {
+fn iterations_used(state: &Loop, now: Timestamp) -> Option<String> {
     let used = state.run.iterations.saturating_add(u32::from(planted(Mutant::EndsEarly)));
     let endless = planted(Mutant::IgnoresIterationLimit);
     let limit = state.policy.limits.iterations.filter(|limit| used >= *limit && !endless)?;
-    Some(format!("{limit} iterations used"))
+    let delayed = || state.tasks.next_delayed(now).map(|(_, entry)| entry);
+    let next = state.tasks.next(now).or_else(delayed);
+    next.is_none_or(|entry| state.counts(entry)).then(|| match limit {
+        1 => "1 iteration used".to_owned(),
+        limit => format!("{limit} iterations used"),
+    })
 }
 
 pub(crate) fn time_is_up(state: &Loop, now: Timestamp) -> Option<String> {
@@ -194,5 +219,19 @@ pub(crate) fn time_is_up(state: &Loop, now: Timestamp) -> Option<String> {
 fn nothing_changes(state: &Loop, _now: Timestamp) -> Option<String> {
     let (limit, times) = (state.policy.limits.no_progress, state.run.without_progress);
     let times = times + u32::from(planted(Mutant::CountsIdleness));
-    (limit > 0 && times >= limit).then(|| format!("{times} iterations without a completion or a change"))
+    (limit > 0 && times >= limit).then(|| crate::text::without_progress(times))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_all_complete_is_called_so() {
+        let of = |detail| (headline(EndReason::GoalAchieved, detail), more(EndReason::GoalAchieved, detail));
+        assert_eq!(of(ALL_COMPLETE), ("All tasks complete", ""));
+        assert_eq!(of(NO_TASKS), ("No tasks yet", ""));
+        assert_eq!(of("2 done, 1 skipped"), ("Nothing left to do", "2 done, 1 skipped"));
+        assert_eq!(headline(EndReason::ExplicitStop, "by ann"), "Stopped");
+    }
 }

@@ -5,6 +5,12 @@
 
 use std::borrow::Cow;
 
+/// What is said of a loop that gets nowhere.
+pub(crate) fn without_progress(iterations: u32) -> String {
+    let plural = if iterations == 1 { "" } else { "s" };
+    format!("{iterations} iteration{plural} without a completion or a change")
+}
+
 /// The text without terminal escape sequences and other control characters (tab and line feed stay).
 pub fn strip_ansi(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unwanted_control) {
@@ -73,6 +79,17 @@ pub fn fold_whitespace(text: &str) -> String {
         folded.push_str(word);
     }
     folded
+}
+
+/// Bytes as people write hashes.
+pub fn hex(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        text.push(digit(byte >> 4));
+        text.push(digit(byte & 15));
+    }
+    text
 }
 
 /// The beginning of the text, at most `max` bytes, cut between characters.

@@ -1,10 +1,13 @@
 //! Judging an attempt: the agent's claim against what the engine saw itself.
 
-use crate::event::{Evidence, Flag, FlagKind, Trouble, Verdict};
+use crate::definition::{self, Change};
+use crate::event::{BaselineOutcome, Evidence, Flag, FlagKind, Trouble, Verdict};
 use crate::handoff::Trigger;
 use crate::mutant::{Mutant, planted};
 use crate::policy::{OnTouch, Policy, Protect};
+use crate::signal::error::{decisive_lines, signature};
 use crate::state::{Loop, OpenIteration};
+use crate::tally;
 use crate::task::{Task, Work};
 
 /// A command whose success is evidence for a task.
@@ -20,7 +23,16 @@ pub fn checks_for(policy: &Policy, task: &Task) -> Vec<Check> {
     if matches!(task.work, Work::McpCall { .. } | Work::Notice { .. }) {
         return Vec::new();
     }
-    let verify = policy.checks.verify.iter().chain(&task.verify);
+    let verify = policy.checks.verify.iter();
+    let mut checks: Vec<Check> =
+        verify.map(|command| Check { name: "verify".to_owned(), command: command.clone() }).collect();
+    checks.extend(own_checks(task));
+    checks
+}
+
+/// The checks that a task itself names.
+pub fn own_checks(task: &Task) -> Vec<Check> {
+    let verify = task.verify.iter();
     let mut checks: Vec<Check> =
         verify.map(|command| Check { name: "verify".to_owned(), command: command.clone() }).collect();
     for criterion in &task.criteria {
@@ -35,6 +47,38 @@ pub fn checks_for(policy: &Policy, task: &Task) -> Vec<Check> {
 pub fn wants_evidence(state: &Loop, open: &OpenIteration) -> bool {
     let claimed = open.claim.is_some() || state.policy.checks.complete_without_claim;
     claimed && open.error.is_none() && open.asked.is_empty() && !planted(Mutant::SkipsChecks)
+}
+
+/// The checks to be run with their former definition, once the others have passed: what the attempt changed of
+/// them must not be what made them pass. Nothing where a flag refuses the attempt anyway.
+pub fn former_checks(state: &Loop, open: &OpenIteration) -> Vec<Check> {
+    let Some(seen) = &open.inspection else { return Vec::new() };
+    if open.claim.is_none() && !state.policy.checks.complete_without_claim {
+        return Vec::new();
+    }
+    let settled = open.error.is_some()
+        || !open.asked.is_empty()
+        || open.evidence.iter().any(|evidence| !evidence.passed())
+        || matches!(judge_flags(state, open, &open.flags), Some(Verdict::Refuted { .. }))
+        || state.policy.protect.on_check_touch == OnTouch::Warn
+        || is_approved(state, open, &redefinition(&seen.redefined));
+    if settled || !seen.redefined.iter().any(|change| !change.product) {
+        return Vec::new();
+    }
+    let named = |command: &String| Check { name: "former definition".to_owned(), command: command.clone() };
+    seen.former_checks.iter().map(named).collect()
+}
+
+/// Do green checks tell anything of this task? Where nothing was changed, only those that failed before do.
+fn says_something(state: &Loop, open: &OpenIteration) -> bool {
+    if open.ran_nothing() {
+        return false;
+    }
+    let unchanged = open.inspection.as_ref().is_some_and(|seen| seen.changed_total == 0);
+    let entry = state.task(&open.task);
+    let was_red =
+        entry.is_some_and(|entry| entry.baseline.iter().any(|(_, before)| *before == BaselineOutcome::Red));
+    !state.git || !unchanged || open.own || was_red
 }
 
 /// The verdict, once all evidence is in.
@@ -73,10 +117,64 @@ pub fn judge(state: &Loop, open: &OpenIteration) -> Verdict {
     if !failed.is_empty() && !planted(Mutant::AcceptsRefuted) {
         return if open.claim.is_some() { Verdict::Refuted { reasons: failed } } else { Verdict::Unclaimed };
     }
-    let is_approved =
-        |reason: &str| state.task(&open.task).is_some_and(|entry| entry.approved.contains(reason));
-    judge_flags(&state.policy.protect, &open.flags, is_approved)
-        .unwrap_or(Verdict::Accepted { verified: open.is_witnessed() || planted(Mutant::CallsVerified) })
+    let mut flags = open.flags.clone();
+    flags.extend(tally::fewer(state, open).into_iter().filter(|flag| !open.flags.contains(flag)));
+    let verdict = match (judge_flags(state, open, &flags), judge_former(state, open)) {
+        // A person is asked once, about all of it.
+        (
+            Some(Verdict::Held { reasons: mut all }),
+            Some(Verdict::Held { reasons } | Verdict::Refuted { reasons }),
+        ) => {
+            all.extend(reasons.into_iter().filter(|reason| reason != SAY_WHY));
+            all.dedup();
+            Some(Verdict::Held { reasons: all })
+        }
+        (flagged, former) => flagged.or(former),
+    };
+    let verified = open.is_witnessed() && says_something(state, open);
+    verdict.unwrap_or(Verdict::Accepted { verified: verified || planted(Mutant::CallsVerified) })
+}
+
+/// What follows from checks that fail with their former definition. Whoever says why he had to change them, or
+/// was asked to, gets a person's decision instead of a refusal.
+fn judge_former(state: &Loop, open: &OpenIteration) -> Option<Verdict> {
+    let failed: Vec<&Evidence> = open.former_evidence.iter().filter(|evidence| !evidence.passed()).collect();
+    let redefined = &open.inspection.as_ref()?.redefined;
+    let reason = redefinition(redefined);
+    if failed.is_empty() || is_approved(state, open, &reason) {
+        return None;
+    }
+    let mut reasons = vec![reason];
+    reasons.extend(failed.into_iter().map(describe_failure));
+    let said_why = open.notes.changed_checks.as_deref();
+    reasons.extend(said_why.map(|why| format!("The agent says why: {why}")));
+    let asked_for = state.spec_of(open).is_some_and(|task| definition::is_asked_for(task, redefined));
+    match state.policy.protect.on_check_touch {
+        OnTouch::Warn => None,
+        OnTouch::Ask => Some(Verdict::Held { reasons }),
+        OnTouch::Refuse if asked_for || said_why.is_some() => Some(Verdict::Held { reasons }),
+        OnTouch::Refuse => {
+            reasons.push(SAY_WHY.to_owned());
+            Some(Verdict::Refuted { reasons })
+        }
+    }
+}
+
+const SAY_WHY: &str = "Make the checks pass as they were. If the task makes it necessary to change them, say why in your \
+                       last message, between `<changed-checks>` and `</changed-checks>`: a person then decides.";
+
+/// One line that names what was changed, by which a person's approval is known again.
+fn redefinition(redefined: &[Change]) -> String {
+    let named = redefined.iter().filter(|change| !change.product).map(|change| match change.what.as_str() {
+        "" => change.path.clone(),
+        what => format!("{what} of {}", change.path),
+    });
+    let named: Vec<String> = named.collect();
+    format!("What defines the checks was changed ({}), and as it was before they fail.", named.join(", "))
+}
+
+fn is_approved(state: &Loop, open: &OpenIteration, reason: &str) -> bool {
+    state.task(&open.task).is_some_and(|entry| entry.approved.contains(reason))
 }
 
 /// What the policy says of a flag.
@@ -84,6 +182,9 @@ pub fn severity(protect: &Protect, kind: FlagKind) -> OnTouch {
     match kind {
         FlagKind::ProtectedPath => protect.on_touch,
         FlagKind::CheckTouched => protect.on_check_touch,
+        FlagKind::ConfigTouched => OnTouch::Ask,
+        // Judged by the former definition, not by the change itself.
+        FlagKind::CheckRedefined | FlagKind::CheckedProduct => OnTouch::Warn,
         FlagKind::WeakenedTests => protect.on_weakened_tests,
         // These were put back already, or change nothing that is judged.
         FlagKind::BacklogTouched
@@ -91,28 +192,84 @@ pub fn severity(protect: &Protect, kind: FlagKind) -> OnTouch {
         | FlagKind::HooksTouched
         | FlagKind::StateTouched
         | FlagKind::AgentCommitted
+        | FlagKind::SubmoduleUncommitted
         | FlagKind::CheckLeftovers => OnTouch::Warn,
     }
 }
 
-fn judge_flags(protect: &Protect, flags: &[Flag], is_approved: impl Fn(&str) -> bool) -> Option<Verdict> {
-    let with = |wanted: OnTouch| -> Vec<String> {
+fn judge_flags(state: &Loop, open: &OpenIteration, flags: &[Flag]) -> Option<Verdict> {
+    let protect = &state.policy.protect;
+    let with = |wanted: OnTouch| -> Vec<&Flag> {
         let flags = flags.iter().filter(|flag| severity(protect, flag.kind) == wanted);
-        flags.map(describe_flag).filter(|reason| !is_approved(reason)).collect()
+        flags.filter(|flag| !is_approved(state, open, &describe_flag(flag))).collect()
     };
-    let refused = with(OnTouch::Refuse);
-    if !refused.is_empty() {
-        return Some(Verdict::Refuted { reasons: refused });
+    let (refused, asked) = (with(OnTouch::Refuse), with(OnTouch::Ask));
+    let mut reasons: Vec<String> = refused.iter().map(|flag| describe_flag(flag)).collect();
+    // Tests may have to change with what they test: whoever says why is not simply refused.
+    let said_why = open.notes.changed_checks.as_deref();
+    let only_tests = refused.iter().all(|flag| flag.kind == FlagKind::WeakenedTests);
+    let wanted = || state.spec_of(open).is_some_and(|task| asks_for_all(task, &refused));
+    if !refused.is_empty() && only_tests && (said_why.is_some() || wanted()) {
+        reasons.extend(asked.iter().map(|flag| describe_flag(flag)));
+        reasons.extend(said_why.map(|why| format!("The agent says why: {why}")));
+        return Some(Verdict::Held { reasons });
     }
-    let asked = with(OnTouch::Ask);
-    (!asked.is_empty()).then_some(Verdict::Held { reasons: asked })
+    if !refused.is_empty() {
+        if only_tests {
+            reasons.push(SAY_WHY.to_owned());
+        }
+        return Some(Verdict::Refuted { reasons });
+    }
+    let reasons: Vec<String> = asked.iter().map(|flag| describe_flag(flag)).collect();
+    (!reasons.is_empty()).then_some(Verdict::Held { reasons })
+}
+
+fn asks_for_all(task: &Task, flags: &[&Flag]) -> bool {
+    let changes: Vec<Change> = flags
+        .iter()
+        .map(|flag| Change {
+            path: flag.what.clone(),
+            what: definition::ITS_TESTS.to_owned(),
+            product: false,
+        })
+        .collect();
+    definition::is_asked_for(task, &changes)
 }
 
 fn describe_failure(evidence: &Evidence) -> String {
+    let former = if evidence.former { ", with its former definition," } else { "" };
     format!(
-        "The check \"{}\" (`{}`) failed: {}.\n{}",
+        "The check \"{}\" (`{}`){former} failed: {}.\n{}",
         evidence.name, evidence.command, evidence.exit, evidence.output.excerpt
     )
+}
+
+/// What a refused claim came to, in one line: the check that failed and what it says.
+pub fn refuted_by(open: &OpenIteration, reasons: &[String]) -> String {
+    let failed = open.evidence.iter().chain(&open.former_evidence).find(|evidence| !evidence.passed());
+    match failed {
+        Some(evidence) => {
+            let former = if evidence.former { " in its former definition" } else { "" };
+            let line = decisive_lines(&evidence.output.excerpt).into_iter().next();
+            let line = line.map_or_else(String::new, |line| format!(": {line}"));
+            format!("said done, but `{}`{former} failed ({}){line}", evidence.command, evidence.exit)
+        }
+        None => {
+            let reason = reasons.first().and_then(|reason| reason.lines().next()).unwrap_or("it was refused");
+            format!("said done, but {reason}")
+        }
+    }
+}
+
+/// What failed, without what changes from one run to the next: equal texts mean the same evidence.
+pub fn evidence_signature(open: &OpenIteration) -> Option<String> {
+    let failed = open.evidence.iter().chain(&open.former_evidence).filter(|evidence| !evidence.passed());
+    let each = failed.map(|evidence| {
+        let lines = decisive_lines(&evidence.output.excerpt).join("\n");
+        format!("{} {} {}", evidence.command, evidence.exit, signature(&lines))
+    });
+    let all: Vec<String> = each.collect();
+    (!all.is_empty()).then(|| all.join("\n"))
 }
 
 fn describe_flag(flag: &Flag) -> String {
@@ -125,7 +282,13 @@ fn describe_flag(flag: &Flag) -> String {
         FlagKind::HooksTouched => "belongs to git and was changed",
         FlagKind::StateTouched => "belongs to wiggum and was changed",
         FlagKind::AgentCommitted => "was committed by the agent itself",
+        FlagKind::SubmoduleUncommitted => "has files inside that are not committed there",
         FlagKind::CheckLeftovers => "was left behind by a check",
+        FlagKind::ConfigTouched => {
+            "says how the loop judges later work and was changed; put it back as it was"
+        }
+        FlagKind::CheckRedefined => "defines a check and was changed",
+        FlagKind::CheckedProduct => "is run by a check and was changed, as the task may ask",
     };
     if flag.detail.is_empty() {
         format!("{} {what}.", flag.what)

@@ -4,7 +4,8 @@
 //! A call that must not be made twice is made once: it is recorded before it is sent, its end ends the
 //! doubt, and without one a person is asked. Also here is what an agent says through tools of ours.
 
-use crate::event::{BlobRef, Claim, ClaimSource, Exit, Failure, Question, Report};
+use crate::baseline::nothing_done;
+use crate::event::{BlobRef, Claim, ClaimSource, Evidence, Exit, Failure, Question, Report};
 use crate::ids::TaskId;
 use crate::mutant::{Mutant, planted};
 use crate::policy::Millis;
@@ -44,7 +45,14 @@ impl OpenIteration {
 
     /// Did the engine see for itself that it is done?
     pub(crate) fn is_witnessed(&self) -> bool {
-        self.witnessed || !self.evidence.is_empty()
+        let own = self.inspection.as_ref().map_or(&[][..], |seen| seen.written_checks.as_slice());
+        self.witnessed || self.evidence.iter().any(|evidence| !own.contains(&evidence.command))
+    }
+
+    /// Are there checks, and had make nothing to do for any of them?
+    pub fn ran_nothing(&self) -> bool {
+        let is_idle = |evidence: &Evidence| nothing_done(&evidence.output.excerpt).is_some();
+        !self.evidence.is_empty() && self.evidence.iter().all(is_idle)
     }
 }
 

@@ -113,6 +113,72 @@ fn a_reset_in_the_past_is_no_reason_to_try_again_at_once() {
 }
 
 #[test]
+fn a_limit_that_always_ends_in_a_few_seconds_is_asked_about_less_and_less_often() {
+    let mut world = world(&["one"]);
+    let mut waits = Vec::new();
+    for _ in 0..8 {
+        assert_eq!(next_agent(&mut world).as_deref(), Some("one"));
+        let reset = add_millis(world.now, 20_000);
+        fails_with(&mut world, Trouble::UsageLimit { resets_at: Some(reset) });
+        next_agent(&mut world);
+        let until = waits_until(&world);
+        waits.push(until.as_millisecond() - world.now.as_millisecond());
+        world.now = until;
+    }
+    assert!(waits[0] <= 20_000, "the first time it is believed: {waits:?}");
+    assert!(waits[7] >= 60_000, "then it is backed off from: {waits:?}");
+}
+
+#[test]
+fn a_limit_that_does_not_say_when_it_ends_is_waited_for_in_minutes() {
+    let mut world = world(&["one"]);
+    let minutes = |longest: i64| longest * 60_000;
+    let mut waits = Vec::new();
+    for _ in 0..6 {
+        assert_eq!(next_agent(&mut world).as_deref(), Some("one"));
+        fails_with(&mut world, Trouble::UsageLimit { resets_at: None });
+        next_agent(&mut world);
+        let until = waits_until(&world);
+        waits.push(until.as_millisecond() - world.now.as_millisecond());
+        world.now = until;
+    }
+    // Half of it at the least, since it varies; an hour at the most.
+    for (wait, longest) in waits.iter().zip([5, 10, 20, 40, 60, 60]) {
+        assert!((minutes(longest) / 2 - 1500..=minutes(longest)).contains(wait), "{waits:?}");
+    }
+    assert_eq!(world.state.run.iterations, 0, "waiting costs nothing");
+    // Once it worked, the next one is waited for as the first was.
+    assert_eq!(next_agent(&mut world).as_deref(), Some("one"));
+    fails_with(&mut world, Trouble::Other);
+    next_agent(&mut world);
+    world.now = add_millis(world.now, 600_000);
+    assert_eq!(next_agent(&mut world).as_deref(), Some("one"));
+    fails_with(&mut world, Trouble::UsageLimit { resets_at: None });
+    next_agent(&mut world);
+    assert!(waits_until(&world).as_millisecond() - world.now.as_millisecond() <= minutes(5));
+}
+
+#[test]
+fn no_limit_is_waited_for_longer_than_patience_lasts() {
+    let mut world = World::new(1, Mood::Diligent);
+    world.policy.agents.order = vec!["one".to_owned()];
+    world.policy.agents.max_wait = Millis::from_secs(90);
+    world.start(&["A"]);
+    next_agent(&mut world);
+    let began = world.now;
+    fails_with(&mut world, Trouble::UsageLimit { resets_at: None });
+    assert_eq!(next_agent(&mut world), None);
+    let until = waits_until(&world);
+    let patience = add_millis(began, 90_000)..add_millis(began, 95_000);
+    assert!(patience.contains(&until), "as long as it lasts, and then once more: {until}");
+    world.now = until;
+    assert_eq!(next_agent(&mut world).as_deref(), Some("one"));
+    fails_with(&mut world, Trouble::UsageLimit { resets_at: None });
+    world.run();
+    assert_eq!(world.ended(), EndReason::PersonNeeded);
+}
+
+#[test]
 fn faults_of_the_provider_back_off_and_are_forgotten_once_it_works() {
     let mut world = world(&["one"]);
     let mut waits = Vec::new();

@@ -4,7 +4,7 @@
 mod support;
 
 use support::{Mood, World};
-use wiggum_core::budget::{Account, AtLimit, Cap, Strategy, Sum};
+use wiggum_core::budget::{Account, AtLimit, Cap, Period, Strategy, Sum};
 use wiggum_core::checker;
 use wiggum_core::decide::{Action, Waiting, decide};
 use wiggum_core::event::{EndReason, Event};
@@ -13,7 +13,7 @@ use wiggum_core::state::{Loop, add_millis};
 use wiggum_core::task::Task;
 
 fn dollars(max_cost: f64) -> Cap {
-    Cap { max_cost: Some(max_cost), max_tokens: None }
+    Cap { max_cost: Some(max_cost), max_tokens: None, period: Period::None }
 }
 
 /// A world in which every call costs so many cents.
@@ -44,7 +44,7 @@ fn a_loop_ends_with_the_call_that_uses_up_its_budget() {
     world.run();
     let (reason, detail) = world.state.run.ended.clone().unwrap();
     assert_eq!((reason, reason.exit_code()), (EndReason::BudgetExhausted, 4));
-    assert_eq!(detail, "spent $1.20 of $1.00 (loop budget)");
+    assert_eq!(detail, "spent $1.20 of $1.00 (loop budget), $0.20 over");
     assert_eq!(world.state.tasks.counts().done, 3);
     assert_eq!(alerts(&world), [(0.8, 0.8)], "and the limit itself is told by the end");
     sound(&world);
@@ -52,12 +52,12 @@ fn a_loop_ends_with_the_call_that_uses_up_its_budget() {
 
 #[test]
 fn tokens_are_a_budget_too() {
-    let cap = Cap { max_cost: None, max_tokens: Some(100) };
+    let cap = Cap { max_cost: None, max_tokens: Some(100), period: Period::None };
     let mut world = world(Mood::Diligent, 40, |budget| budget.own = cap);
     world.start(&["a", "b", "c", "d"]);
     world.run();
     let (_, detail) = world.state.run.ended.clone().unwrap();
-    assert_eq!(detail, "spent 120 tokens of 100 tokens (loop budget)");
+    assert_eq!(detail, "spent 120 tokens of 100 tokens (loop budget), 20 tokens over");
     sound(&world);
 }
 
@@ -78,7 +78,15 @@ fn a_new_run_of_the_loop_has_what_is_left_and_a_raised_limit_is_told_anew() {
         world.policy.budget.own = dollars(max_cost);
         let (policy, run) = (Box::new(world.policy.clone()), world.state.run.number + 1);
         let (agent, version, sandbox) = (String::new(), String::new(), String::new());
-        world.push(Event::RunStarted { run, policy, agent, version, git: true, sandbox });
+        world.push(Event::RunStarted {
+            run,
+            policy,
+            agent,
+            version,
+            git: true,
+            sandbox,
+            tree: String::new(),
+        });
         world.run();
         world.ended()
     };
@@ -174,7 +182,7 @@ fn a_task_too_dear_fails_alone_and_may_be_tried_again_by_a_person() {
             _ => None,
         })
         .collect();
-    assert_eq!(reasons, ["it cost $1.20 of $1.00 (task budget)"; 2]);
+    assert_eq!(reasons, ["it cost $1.20 of $1.00 (task budget), $0.20 over"; 2]);
     assert_eq!(world.state.questions.len(), 2);
     world.push(Event::RunStarted {
         run: 2,
@@ -183,6 +191,7 @@ fn a_task_too_dear_fails_alone_and_may_be_tried_again_by_a_person() {
         version: String::new(),
         git: true,
         sandbox: String::new(),
+        tree: String::new(),
     });
     world.push(Event::TaskReopened { task: "a".into(), by: "test".to_owned() });
     world.run();
@@ -215,6 +224,7 @@ fn what_others_spend_counts_and_what_they_set_aside_is_waited_for() {
         spent: Sum { cost_usd: spent, tokens: 0 },
         reserved: Sum { cost_usd: reserved, tokens: 0 },
         in_flight: 1,
+        resets_at: None,
     };
     let mut world = world(Mood::Diligent, 10, |budget| budget.project = dollars(1.0));
     world.others = others(0.5, 0.5);
@@ -226,7 +236,41 @@ fn what_others_spend_counts_and_what_they_set_aside_is_waited_for() {
     world.run();
     let (reason, detail) = world.state.run.ended.clone().unwrap();
     assert_eq!(reason, EndReason::BudgetExhausted);
-    assert_eq!(detail, "spent $1.05 of $1.00 (project budget)");
+    assert_eq!(detail, "spent $1.05 of $1.00 (project budget), $0.05 over");
+    sound(&world);
+}
+
+#[test]
+fn a_budget_with_a_period_says_when_it_resets_and_begins_anew_then() {
+    let reset: jiff::Timestamp = "1970-01-02T00:00:00Z".parse().unwrap();
+    let mut world = world(Mood::Diligent, 10, |budget| {
+        budget.organisation = Cap { period: Period::Day, ..dollars(1.0) };
+    });
+    let others =
+        Account { spent: Sum { cost_usd: 0.75, tokens: 0 }, resets_at: Some(reset), ..Account::default() };
+    world.others = others;
+    world.start(&["a", "b", "c", "d", "e"]);
+    world.run();
+    let (reason, detail) = world.state.run.ended.clone().unwrap();
+    assert_eq!(reason, EndReason::BudgetExhausted);
+    let expected =
+        "spent $1.05 of $1.00 (organisation budget of today, resets 1970-01-02T00:00:00Z), $0.05 over";
+    assert_eq!(detail, expected);
+    assert_eq!(world.state.iterations, 3);
+    assert_eq!(alerts(&world), [(0.85, 0.8)]);
+    sound(&world);
+    // What is known of the old day says nothing of the new one.
+    let gauge = |now| wiggum_core::budget::gauges(&world.state, now).next().unwrap();
+    assert_eq!((gauge(add_millis(reset, 0)).spent, gauge(add_millis(reset, 0)).resets_at), (0.0, None));
+    assert_ne!(gauge(world.now()).spent, 0.0);
+    // The next day there is money again, and its alerts are told again.
+    world.now = add_millis(reset, 1000);
+    let tomorrow = Some(add_millis(reset, 86_400_000));
+    world.others = Account { spent: Sum { cost_usd: 0.35, tokens: 0 }, resets_at: tomorrow, ..others };
+    world.start_again();
+    world.run();
+    assert_eq!(world.ended(), EndReason::GoalAchieved);
+    assert_eq!(alerts(&world).len(), 2, "{:?}", alerts(&world));
     sound(&world);
 }
 

@@ -6,16 +6,18 @@ mod support;
 use support::{Mood, World};
 use uuid::Uuid;
 use wiggum_core::checker;
-use wiggum_core::checkpoint::{Checkpoint, Phase, build};
+use wiggum_core::checkpoint::{Checkpoint, Group, Phase, build};
 use wiggum_core::decide::{Action, StopWhy, decide};
 use wiggum_core::event::{
-    AgentFacts, BlobRef, Claim, ClaimSource, ContextFill, EndReason, Event, Exit, Failure, Verdict,
+    AgentFacts, BlobRef, Claim, ClaimSource, ContextFill, EndReason, Envelope, Event, Exit, Failure, Verdict,
 };
-use wiggum_core::handoff::{MAX_CONTINUATION, Policy, Trigger, continuation, wrap_up};
+use wiggum_core::handoff::{MAX_CONTINUATION, Policy, Trigger, continuation, decided_before, wrap_up};
 use wiggum_core::policy::Millis;
 use wiggum_core::restore::{self, Then};
 use wiggum_core::signal::notes::{Notes, read_notes, summary};
+use wiggum_core::signal::support::Signal;
 use wiggum_core::state::Loop;
+use wiggum_core::task::FileStatus;
 use wiggum_core::tasks::TaskState;
 
 fn checkpointed(world: &World) -> Vec<(u32, String, Option<String>)> {
@@ -123,7 +125,14 @@ fn a_checkpoint_says_what_is_done_pending_and_blocked_and_what_was_decided() {
     assert_eq!((made.outcome.as_str(), made.task.unwrap().as_str()), ("no claim", "b"));
     assert_eq!((made.completed.count, made.completed.items[0].task.as_str()), (1, "a"));
     let pending: Vec<&str> = made.pending.items.iter().map(|item| item.task.as_str()).collect();
-    assert_eq!((made.pending.count, pending), (3, vec!["b", "c"]));
+    assert_eq!((made.pending.count, pending), (3, vec!["b", "c", "d"]));
+    assert_eq!((made.waiting.count, made.waiting.items[0].task.as_str()), (1, "d"));
+    assert_eq!(made.waiting.items[0].why, "waits on c");
+    let rollback = &made.recovery.rollback_instructions;
+    assert_eq!(rollback[0], format!("wiggum checkpoint restore {}", made.id));
+    assert!(rollback[1].contains("git reset --hard base"), "{rollback:?}");
+    let prompt = &made.recovery.continuation_prompt;
+    assert!(prompt.contains("attempt 1 at b: no claim") && prompt.contains("- use a queue"), "{prompt}");
     assert_eq!(made.decisions, ["use a queue"]);
     assert_eq!(made.recovery.next_steps, ["the other half"]);
     assert_eq!(made.recovery.kept.as_deref(), Some("kept2"));
@@ -309,14 +318,14 @@ fn the_continuation_tells_all_that_is_needed_in_little_room() {
     assert!(matches!(until_judged(&mut world), Verdict::HandedOver { .. }));
     let text = continuation(&now(&world), true);
     for needed in [
-        "iteration 2, attempt 1 at b: handed over (asked for by the agent)",
+        "iteration 2, attempt 1 at b: handed over: the context is full (asked for by the agent)",
         "lies in this directory",
         "Completed: 1 (a)",
         "Pending: 2 (b (attempt 1: handed over), c)",
         "Decisions:\n- use a queue",
         "Assumptions:\n- one writer",
         "Constraints:\n- no new crate",
-        "Next steps:\n- the context is full\n- drain it",
+        "Next steps:\n- drain it\n",
     ] {
         assert!(text.contains(needed), "{needed:?} is missing in\n{text}");
     }
@@ -327,6 +336,94 @@ fn the_continuation_tells_all_that_is_needed_in_little_room() {
     long.decisions = vec!["d".repeat(5000); 50];
     long.recovery.next_steps = vec!["n".repeat(5000); 50];
     assert!(continuation(&long, true).len() <= MAX_CONTINUATION);
+}
+
+/// What is left may all wait on others, or on a person: they are named.
+#[test]
+fn tasks_that_wait_or_are_blocked_are_named() {
+    let mut world = World::new(1, Mood::Diligent);
+    world.start(&["a", "b<a", "c<b"]);
+    let reason = "3 attempts".to_owned();
+    world.push(Event::TaskFailed { task: "a".into(), reason });
+    let made = now(&world);
+    let names = |group: &Group| group.items.iter().map(|item| item.task.to_string()).collect::<Vec<_>>();
+    assert_eq!((made.pending.count, names(&made.pending)), (2, vec!["b".to_owned(), "c".to_owned()]));
+    assert_eq!((made.blocked.count, made.blocked.items[0].why.as_str()), (1, "failed: 3 attempts"));
+    let text = continuation(&made, false);
+    assert!(text.contains("Pending: 2 (b (waits on a), c (waits on b))"), "{text}");
+    // Done after all, it blocks nothing, whenever the checkpoint was made.
+    world.push(Event::StatusSet { task: "a".into(), status: FileStatus::Done, by: "ann".to_owned() });
+    let text = continuation(&made.as_of_now(&world.state), false);
+    assert!(!text.contains("Blocked") && text.contains("Completed: 1"), "{text}");
+    assert!(!text.contains("(,") && !text.contains("()"), "{text}");
+}
+
+/// What was decided holds until there is something newer; next steps are those said last.
+#[test]
+fn decisions_outlive_the_next_attempt_and_reach_those_who_depend_on_them() {
+    let mut world = World::new(1, Mood::Diligent);
+    world.start(&["a", "b<a", "c"]);
+    let says = |world: &mut World, message: &str, claim: bool| {
+        until_agent(world);
+        end_agent(world, message, claim, None, Exit::Code { code: 0 });
+        until_judged(world)
+    };
+    says(&mut world, "Decisions:\n- use a queue\n\nNext steps:\n- the other half", false);
+    world.run_until(|event| matches!(event, Event::Checkpointed { .. }));
+    says(&mut world, "Went on a little.", false);
+    world.run_until(|event| matches!(event, Event::Checkpointed { .. }));
+    let third = continuation(&now(&world), true);
+    assert!(third.contains("- use a queue") && third.contains("- the other half"), "{third}");
+
+    says(&mut world, "Decisions:\n- one writer\n\nNext steps:\n- measure it", true);
+    world.run_until(|event| matches!(event, Event::TaskCompleted { .. }));
+    let of = |id: &str| decided_before(&world.state, &world.state.task(&id.into()).unwrap().spec);
+    assert_eq!(of("b"), ["a: use a queue", "a: one writer"], "nothing is left to do of what is done");
+    assert_eq!(of("c"), [""; 0], "nothing of tasks that it does not depend on");
+}
+
+/// One start of an agent claims once, however often its work is judged.
+#[test]
+fn work_that_a_hook_changed_is_judged_again_without_another_claim() {
+    let mut world = World::new(1, Mood::Diligent);
+    world.start(&["a"]);
+    until_agent(&mut world);
+    end_agent(&mut world, "done", true, None, Exit::Code { code: 0 });
+    assert!(matches!(until_judged(&mut world), Verdict::Accepted { .. }));
+    let once = world.state.rows;
+    assert_eq!((once.done, once.without_commit), (1, 1));
+    world.push(Event::TreeAltered { iteration: 1, attempt: 1 });
+    assert!(matches!(until_judged(&mut world), Verdict::Accepted { .. }));
+    assert_eq!(world.state.rows, once);
+    let supports = |envelope: &Envelope| match &envelope.event {
+        Event::Judged { signals, .. } => signals.clone(),
+        _ => Vec::new(),
+    };
+    let supports: Vec<_> = world.journal.iter().flat_map(supports).collect();
+    assert!(!supports.iter().any(|signal| matches!(signal, Signal::DoneClaims { .. })), "{supports:?}");
+}
+
+/// Why an agent hands over says nothing of what is to be done.
+#[test]
+fn the_reason_of_a_handoff_is_no_next_step() {
+    let mut world = World::new(1, Mood::Diligent);
+    world.start(&["a", "b<a"]);
+    until_agent(&mut world);
+    end_agent(&mut world, "Next steps:\n- write the migration", false, None, Exit::Code { code: 0 });
+    world.run_until(|event| matches!(event, Event::Checkpointed { .. }));
+    until_agent(&mut world);
+    let trigger = Trigger::Requested { by: "the agent".to_owned() };
+    world.push(Event::HandoffStarted { iteration: 2, attempt: 2, trigger, asked: false });
+    end_agent(&mut world, "<handoff>out of room</handoff>", false, None, Exit::Code { code: 0 });
+    world.run_until(|event| matches!(event, Event::Checkpointed { .. }));
+    let made = now(&world);
+    assert_eq!(made.recovery.next_steps, ["write the migration"]);
+    assert_eq!(made.outcome, "handed over: out of room");
+    assert!(made.recovery.continuation_prompt.contains("Next steps:\n- write the migration\n"));
+    until_agent(&mut world);
+    end_agent(&mut world, "done", true, None, Exit::Code { code: 0 });
+    world.run_until(|event| matches!(event, Event::TaskCompleted { .. }));
+    assert_eq!(decided_before(&world.state, &world.state.task(&"b".into()).unwrap().spec), [""; 0]);
 }
 
 #[test]
@@ -388,6 +485,7 @@ fn going_back_puts_the_tasks_back_and_numbers_go_on() {
         version: "0".to_owned(),
         git: true,
         sandbox: String::new(),
+        tree: String::new(),
     });
     world.run();
     assert_eq!(world.ended(), EndReason::GoalAchieved);
@@ -409,7 +507,7 @@ fn what_was_asked_or_came_later_is_open_when_gone_back() {
         }
         world.state
     };
-    let done = TaskState::Done { verified: true };
+    let done = TaskState::Done { verified: true, by_hand: false };
     // Done since, but not there then: its work is not in the tree any more.
     let tasks = restore::plan(&state("new", done), &state("old", TaskState::Open));
     assert_eq!(tasks[0].state, Then::Open);

@@ -8,35 +8,50 @@ use wiggum_core::ids::TaskId;
 use wiggum_core::signal::{ClaimReader, DEFAULT_PROMISES};
 
 const CORPUS: &str = include_str!("corpus/claims.txt");
+/// Where a claim can be meant: each refusal with its honest twin.
+const MEANT: &str = include_str!("corpus/meant.txt");
 
 struct Case<'a> {
     name: &'a str,
     claims: bool,
     task: &'a str,
+    mark: Option<&'a str>,
     message: String,
 }
 
 #[test]
 fn every_message_of_the_corpus_is_read_as_meant() {
-    let (prompt, cases) = corpus();
+    check(CORPUS, 60);
+}
+
+#[test]
+fn a_claim_counts_only_where_it_can_be_meant() {
+    check(MEANT, 90);
+}
+
+/// Every message of the corpus is read as it says, and it holds so many of both kinds.
+fn check(corpus: &'static str, of_each: usize) {
+    let (prompt, cases) = read_corpus(corpus);
     let mut wrong = Vec::new();
     for case in &cases {
-        let claim = read(case.task, prompt, &case.message);
+        let claim = case.read(prompt);
         if claim.is_some() != case.claims {
             wrong.push(format!("{}: expected claim = {}, read {claim:?}", case.name, case.claims));
         }
     }
     assert!(wrong.is_empty(), "{} of {} are misread:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
     let positive = cases.iter().filter(|case| case.claims).count();
-    assert!(positive >= 50 && cases.len() - positive >= 50, "{positive} of {}", cases.len());
+    assert!(positive >= of_each && cases.len() - positive >= of_each, "{positive} of {}", cases.len());
 }
 
 #[test]
 fn line_endings_do_not_matter() {
-    let (prompt, cases) = corpus();
-    for case in cases {
-        let message = case.message.replace('\n', "\r\n");
-        assert_eq!(read(case.task, prompt, &message).is_some(), case.claims, "{}", case.name);
+    for corpus in [CORPUS, MEANT] {
+        let (prompt, cases) = read_corpus(corpus);
+        for mut case in cases {
+            case.message = case.message.replace('\n', "\r\n");
+            assert_eq!(case.read(prompt).is_some(), case.claims, "{}", case.name);
+        }
     }
 }
 
@@ -58,7 +73,7 @@ fn the_source_of_a_claim_is_told() {
 #[test]
 fn only_the_configured_promises_count() {
     let task = TaskId::new("T");
-    let reader = ClaimReader { task: &task, prompt: "", promises: &["ALL GREEN"] };
+    let reader = ClaimReader { task: &task, prompt: "", promises: &["ALL GREEN"], mark: None };
     assert!(reader.read("<promise>All  green</promise>").is_some());
     assert!(reader.read("<promise>DONE</promise>").is_none());
 }
@@ -114,7 +129,7 @@ proptest! {
 
     #[test]
     fn a_repeated_prompt_is_never_a_claim(cut in 0usize..400) {
-        let (prompt, _) = corpus();
+        let (prompt, _) = read_corpus(CORPUS);
         let cut = prompt[..prompt.floor_char_boundary(cut)].rfind('\n').map_or(0, |at| at + 1);
         let claim = read("US-001", prompt, &prompt[cut..]);
         prop_assert!(claim.is_none(), "{:?} in {}", claim, &prompt[cut..]);
@@ -167,21 +182,29 @@ fn piece() -> impl Strategy<Value = &'static str> {
 
 fn read(task: &str, prompt: &str, message: &str) -> Option<wiggum_core::event::Claim> {
     let task = TaskId::new(task);
-    ClaimReader { task: &task, prompt, promises: DEFAULT_PROMISES }.read(message)
+    ClaimReader { task: &task, prompt, promises: DEFAULT_PROMISES, mark: None }.read(message)
 }
 
-fn corpus() -> (&'static str, Vec<Case<'static>>) {
+impl Case<'_> {
+    fn read(&self, prompt: &str) -> Option<wiggum_core::event::Claim> {
+        let task = TaskId::new(self.task);
+        ClaimReader { task: &task, prompt, promises: DEFAULT_PROMISES, mark: self.mark }.read(&self.message)
+    }
+}
+
+fn read_corpus(text: &'static str) -> (&'static str, Vec<Case<'static>>) {
     let mut prompt = "";
     let mut cases = Vec::new();
-    for section in CORPUS.split("=== ").skip(1) {
+    for section in text.split("=== ").skip(1) {
         let (head, message) = section.split_once('\n').unwrap_or((section, ""));
         let fields: Vec<&str> = head.split('|').map(str::trim).collect();
         match fields.as_slice() {
             ["prompt"] => prompt = message,
             [name, meaning @ ("claim" | "none"), rest @ ..] => {
-                let task = rest.first().and_then(|field| field.strip_prefix("task=")).unwrap_or("US-001");
+                let field = |name: &str| rest.iter().find_map(|field| field.strip_prefix(name));
+                let (task, mark) = (field("task=").unwrap_or("US-001"), field("mark="));
                 let message = message.replace('␛', "\u{1b}");
-                cases.push(Case { name, claims: *meaning == "claim", task, message });
+                cases.push(Case { name, claims: *meaning == "claim", task, mark, message });
             }
             _ => panic!("cannot read the heading {head:?}"),
         }

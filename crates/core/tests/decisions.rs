@@ -120,6 +120,7 @@ fn different_errors_in_a_row_end_the_run() {
 #[test]
 fn refuted_claims_are_no_errors_and_a_task_that_used_up_its_attempts_fails_alone() {
     let mut world = World::new(1, Mood::Liar);
+    world.policy.limits.same_evidence = 0;
     world.start(&["a", "b"]);
     world.run();
     assert_eq!(world.ended(), EndReason::PersonNeeded);
@@ -183,8 +184,33 @@ fn time_between_a_crash_and_the_next_start_does_not_count() {
 }
 
 #[test]
+fn a_check_has_no_more_time_than_the_run() {
+    let mut world = World::new(1, Mood::Diligent);
+    world.policy.limits.duration = Some(wiggum_core::policy::Millis::from_secs(3600));
+    world.start(&["a"]);
+    world.run_until(|event| matches!(event, Event::TreeTaken { .. }));
+    let plan = decide(&world.state, world.now());
+    assert!(matches!(plan.actions[..], [Action::RunCheck { .. }]), "{plan:?}");
+    let deadline = plan.wake_at.expect("the engine looks again when the time is up");
+    let plan = decide(&world.state, deadline);
+    let [Action::Record(event)] = &plan.actions[..] else { panic!("{plan:?}") };
+    assert!(matches!(**event, Event::RunEnded { reason: EndReason::MaxDuration, .. }), "{event:?}");
+
+    // The attempt waits for its checks, and the next run has a clock of its own.
+    world.advance_seconds(3600);
+    world.run();
+    assert_eq!(world.ended(), EndReason::MaxDuration);
+    world.start_again();
+    world.run();
+    assert_eq!(world.ended(), EndReason::GoalAchieved);
+    assert_eq!(world.state.task(&"a".into()).unwrap().attempts, 1);
+    assert_eq!(checker::check(&world.journal), vec![]);
+}
+
+#[test]
 fn a_status_the_engine_wrote_before_a_crash_is_nobodys_word() {
     let mut world = World::new(1, Mood::Liar);
+    world.policy.limits.same_evidence = 0;
     world.start(&["a"]);
     world.run();
     let failed = world.state.task(&"a".into()).unwrap().clone();

@@ -71,7 +71,11 @@ fn the_telling_line_is_picked() {
     check("fatal: not a git repository\n", "", "fatal: not a git repository");
     check("just words\nlast words\n\n", "", "last words");
     check("", "Working…\nError: usage limit reached\n", "Error: usage limit reached");
-    check("", "I stopped here.\n", "I stopped here.");
+    // What it said last is not why it failed.
+    check("", "I stopped here.\n", "exit code 1");
+    check("", "<memory>\nuse tabs\n</memory>\n", "exit code 1");
+    check("", "Error handling is done.\nFailed tests are none.\n", "exit code 1");
+    check("segfault in parser\n", "<memory>\nuse tabs\n</memory>\n", "segfault in parser");
     check("", "", "exit code 1");
     check("\u{1b}[31merror\u{1b}[0m: red\n", "", "error: red");
 }
@@ -113,4 +117,36 @@ proptest! {
     fn numbers_never_matter(one in 0u64..u64::MAX, other in 0u64..u64::MAX) {
         prop_assert_eq!(signature(&format!("failed after {one} tries at line {other}")), signature("failed after 1 tries at line 2"));
     }
+}
+
+#[test]
+fn decisive_lines_are_not_the_banner_of_a_package_manager() {
+    let check = |output: &str, expected: &[&str]| {
+        assert_eq!(wiggum_core::signal::error::decisive_lines(output), expected, "{output}");
+    };
+    let thrown = "/x/test.js:3\n  throw new Error('wanted 4, got 3');\n  ^\n\nError: wanted 4, got 3\n    at Object.<anonymous> (/x/test.js:3:9)\n\nNode.js v20.1.0\n";
+    check(&format!("\n> c@1.0.0 test\n> node test.js\n\n{thrown}"), &["Error: wanted 4, got 3"]);
+    check(
+        "\n> c@1.0.0 test\n> node test.js\n\nadd(2, 2): wanted 4, got 3\n",
+        &["add(2, 2): wanted 4, got 3"],
+    );
+    check("> test\n> sh t.sh\n\nit is broken\n", &["it is broken"]);
+    check("> @a/b@0.1.0 test /x\n> vitest run\n\nit is broken\n", &["it is broken"]);
+    check(
+        "yarn run v1.22.19\n$ node test.js\nit is broken\nerror Command failed with exit code 1.\n",
+        &["it is broken", "error Command failed with exit code 1."],
+    );
+    let lifecycle = "npm ERR! code ELIFECYCLE\nnpm ERR! errno 1\nnpm ERR! c@1.0.0 test: `node test.js`\n";
+    check(
+        &format!("> c@1.0.0 test\n> node test.js\n\nTypeError: x is not a function\n{lifecycle}"),
+        &["TypeError: x is not a function"],
+    );
+    // Where npm is all that speaks, it is heard.
+    check("npm ERR! Missing script: \"test\"\n", &["npm ERR! Missing script: \"test\""]);
+    // What pytest, gradle and code frames mark is no banner.
+    check(
+        "    def test():\n>       assert add(2, 2) == 4\nE       assert 3 == 4\n",
+        &[">       assert add(2, 2) == 4", "E       assert 3 == 4"],
+    );
+    check("> Task :test FAILED\n\nAppTest > adds FAILED\n", &["> Task :test FAILED"]);
 }

@@ -16,7 +16,7 @@ use wiggum_core::state::{Stage, add_millis};
 
 const MINUTE: u64 = 60_000;
 
-/// An agent at work whose signs of life the test gives.
+/// An agent at work whose signs of progress the test gives.
 struct Patient {
     world: World,
     pulse: Pulse,
@@ -25,8 +25,8 @@ struct Patient {
     log: Vec<(u64, String)>,
     /// What the next look shows.
     sample: Sample,
-    /// Processor time used per minute.
-    cpu_per_minute: u64,
+    /// Processor time that its tools use per minute.
+    tools_per_minute: u64,
 }
 
 impl Patient {
@@ -39,8 +39,8 @@ impl Patient {
             pulse: Pulse::new(world.now, true),
             world,
             log: Vec::new(),
-            sample: Sample { cpu: Some(Millis(0)), files: Some(1) },
-            cpu_per_minute: 0,
+            sample: Sample { tools: Some(Millis(0)), files: Some(1) },
+            tools_per_minute: 0,
         };
         patient.next_agent();
         patient
@@ -81,8 +81,9 @@ impl Patient {
                 match plan.wake_at.filter(|at| *at <= end) {
                     Some(at) => {
                         let passed = (at.as_millisecond() - self.world.now.as_millisecond()) as u64;
-                        let used = self.sample.cpu.unwrap().0 + passed * self.cpu_per_minute / MINUTE;
-                        self.sample.cpu = Some(Millis(used));
+                        let used =
+                            self.sample.tools.unwrap_or_default().0 + passed * self.tools_per_minute / MINUTE;
+                        self.sample.tools = self.sample.tools.map(|_| Millis(used));
                         self.world.now = at;
                     }
                     None => {
@@ -122,6 +123,17 @@ impl Patient {
             other => panic!("{other:?}"),
         }
         false
+    }
+
+    /// As [`Self::until_minute`], with something new printed every minute.
+    fn chatter_until_minute(&mut self, minute: u64) -> &mut Self {
+        for minute in self.minutes() + 1..=minute {
+            self.until_minute(minute);
+            if self.at_work() {
+                self.pulse.hear(self.world.now);
+            }
+        }
+        self
     }
 
     fn beat(&mut self) -> &mut Self {
@@ -224,7 +236,7 @@ fn an_agent_that_answers_a_nudge_is_healthy_again_and_the_count_begins_anew() {
 }
 
 #[test]
-fn signs_of_life_before_half_the_time_leave_no_trace() {
+fn progress_before_half_the_time_leaves_no_trace() {
     let mut patient = Patient::new(|_| {});
     for minute in (10..=200).step_by(10) {
         patient.until_minute(minute).beat();
@@ -242,36 +254,78 @@ fn an_agent_that_stirs_while_a_person_is_asked_takes_the_question_back() {
 }
 
 #[test]
-fn a_child_that_uses_the_processor_is_life() {
+fn an_agent_that_chatters_is_as_stuck_as_one_that_is_silent() {
+    // `while :; do echo working $i; done`: always something new, and nothing comes of it.
+    Patient::new(|_| {}).chatter_until_minute(80).check(&SEQUENCE);
+    // Its honest twin says as much, and calls a tool now and then.
+    let mut honest = Patient::new(|_| {});
+    for minute in (14..=140).step_by(14) {
+        honest.chatter_until_minute(minute).beat();
+    }
+    honest.check(&[]);
+}
+
+#[test]
+fn an_agent_that_spins_is_stuck_and_one_that_waits_for_a_busy_tool_is_not() {
+    // `while :; do :; done`: all of a processor, and none of it in a tool.
+    Patient::new(|_| {}).until_minute(1000).check(&SEQUENCE);
+    // An agent that tells its calls and has none under way: whatever runs beside it does not count.
+    let mut beside = Patient::new(|_| {});
+    beside.sample.tools = None;
+    beside.tools_per_minute = MINUTE;
+    beside.until_minute(1000).check(&SEQUENCE);
+    // The honest twins: a build that uses the processor, and one on another machine that changes files.
+    let mut build = Patient::new(|_| {});
+    build.tools_per_minute = MINUTE;
+    build.until_minute(300).check(&[(15, "degraded"), (30, "healthy")]);
+    let mut remote = Patient::new(|_| {});
+    for minute in (20..=200).step_by(20) {
+        remote.sample.files = Some(minute);
+        remote.until_minute(minute);
+    }
+    assert!(!remote.log.iter().any(|(_, what)| what == "stuck"), "{:?}", remote.log);
+}
+
+#[test]
+fn what_it_prints_makes_no_stuck_agent_healthy() {
     let mut patient = Patient::new(|_| {});
-    patient.cpu_per_minute = MINUTE;
+    patient.until_minute(45).chatter_until_minute(46);
+    assert_eq!(patient.health(), Health::Stuck);
+    patient.beat().until_minute(47);
+    assert_eq!(patient.health(), Health::Healthy);
+}
+
+#[test]
+fn a_tool_that_uses_the_processor_is_progress_until_it_hangs() {
+    let mut patient = Patient::new(|_| {});
+    patient.tools_per_minute = MINUTE;
     // Degraded once, since the first look has nothing to compare with; then never again.
     patient.until_minute(600).check(&[(15, "degraded"), (30, "healthy")]);
     // The build is done, and it hangs.
-    patient.cpu_per_minute = 0;
+    patient.tools_per_minute = 0;
     patient.log.clear();
     patient.until_minute(1000);
     assert_eq!(patient.log.last().unwrap().1, "Unresponsive");
 }
 
 #[test]
-fn what_was_used_before_the_last_sign_of_life_says_nothing_of_the_time_after_it() {
+fn what_was_used_before_the_last_progress_says_nothing_of_the_time_after_it() {
     let mut patient = Patient::new(|_| {});
     patient.until_minute(20).beat();
-    // Used by what led to that sign of life.
-    patient.sample.cpu = Some(Millis(5 * MINUTE));
+    // Used by what led to that sign of progress.
+    patient.sample.tools = Some(Millis(5 * MINUTE));
     patient.until_minute(36).check(&[(15, "degraded"), (20, "healthy"), (35, "degraded")]);
 }
 
 #[test]
 fn turning_a_spinner_is_not_being_busy() {
     let mut patient = Patient::new(|_| {});
-    patient.cpu_per_minute = MINUTE / 50;
+    patient.tools_per_minute = MINUTE / 50;
     patient.until_minute(1000).check(&SEQUENCE);
 }
 
 #[test]
-fn files_that_change_are_life() {
+fn files_that_change_are_progress() {
     let mut patient = Patient::new(|_| {});
     patient.until_minute(20);
     patient.sample.files = Some(2);
@@ -364,6 +418,8 @@ fn the_old_limit_on_silence_ends_agents_at_once_that_tell_what_they_do() {
     let mut patient = Patient::new(silence);
     patient.pulse.live = false;
     patient.until_minute(100).check(&SEQUENCE);
+    // Who talks is not silent; that nothing comes of it is seen all the same.
+    Patient::new(silence).chatter_until_minute(80).check(&SEQUENCE);
 }
 
 #[test]

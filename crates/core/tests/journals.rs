@@ -18,7 +18,7 @@ fn the_first_version_of_the_demo_still_means_what_it_meant() {
     assert_eq!(state.run.ended.as_ref().map(|(reason, _)| *reason), Some(EndReason::PersonNeeded));
     let states: Vec<(&str, u32, &TaskState)> =
         state.tasks.iter().map(|entry| (entry.spec.id.as_str(), entry.attempts, &entry.state)).collect();
-    let done = TaskState::Done { verified: true };
+    let done = TaskState::Done { verified: true, by_hand: false };
     let parked = TaskState::Parked(wiggum_core::ids::QuestionId(1));
     assert_eq!(states, [("greet", 2, &done), ("farewell", 1, &done), ("language", 1, &parked)]);
     assert_eq!(state.usage.input_tokens, 6300);
@@ -33,9 +33,26 @@ fn the_first_version_of_budgets_still_means_what_it_meant() {
     let (reason, detail) = state.run.ended.clone().unwrap();
     assert_eq!(reason, EndReason::BudgetExhausted);
     assert_eq!(detail, "spent $1.20 of $1.00 (loop budget)");
-    let gauges: Vec<String> = wiggum_core::budget::gauges(&state).map(|gauge| gauge.to_string()).collect();
-    assert_eq!(gauges, ["$1.20 of $1.00 (loop budget)", "$1.20 of $5.00 (project budget)"]);
+    let gauges: Vec<String> = wiggum_core::budget::gauges(&state, jiff::Timestamp::UNIX_EPOCH)
+        .map(|gauge| gauge.to_string())
+        .collect();
+    assert_eq!(gauges, ["$1.20 of $1.00 (loop budget), $0.20 over", "$1.20 of $5.00 (project budget)"]);
     assert_eq!(state.history.first.map(|forecast| forecast.tasks_done), Some(1));
+}
+
+#[test]
+fn the_first_version_of_ceilings_still_means_what_it_meant() {
+    let journal = read(include_str!("journals/v1-ceiling.jsonl"));
+    assert_eq!(checker::check(&journal), vec![]);
+    let state = Loop::fold(&journal);
+    let (reason, detail) = state.run.ended.clone().unwrap();
+    assert_eq!(reason, EndReason::BudgetExhausted);
+    assert_eq!(detail, "spent $1.80 of $1.00 (loop budget), $0.80 over");
+    // Its agent was stopped in the middle, which is no failure.
+    let stopped = state.task(&"B".into()).unwrap();
+    assert_eq!((stopped.attempts, stopped.failures, &stopped.state), (1, 0, &TaskState::Open));
+    let reset = state.spending.shared.and_then(|shared| shared.organisation.resets_at);
+    assert_eq!(reset, Some("2026-12-01T00:00:00Z".parse().unwrap()));
 }
 
 #[test]
@@ -59,8 +76,10 @@ fn what_is_written_today_is_what_was_written_then() {
         include_str!("journals/v1-demo.jsonl"),
         include_str!("journals/v1-budget.jsonl"),
         include_str!("journals/v1-checkpoints.jsonl"),
+        include_str!("journals/v1-ceiling.jsonl"),
     ];
     for line in journals.into_iter().flat_map(str::lines) {
+        assert_eq!(wiggum_core::redact::json(line), line, "nothing in it is a secret");
         let envelope: Envelope = serde_json::from_str(line).unwrap();
         let again: serde_json::Value = serde_json::to_value(&envelope).unwrap();
         let before: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -87,7 +106,7 @@ fn the_first_version_of_calls_still_means_what_it_meant() {
             (entry.spec.id.as_str(), &entry.state, result)
         })
         .collect();
-    let done = |verified| TaskState::Done { verified };
+    let done = |verified| TaskState::Done { verified, by_hand: !verified };
     // Whether the third was sent nobody knew, until a person said so.
     assert_eq!(
         told,

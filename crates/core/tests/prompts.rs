@@ -22,12 +22,18 @@ fn parts<'a>(instructions: &'a str, task: &'a Task) -> PromptParts<'a> {
         instructions,
         task,
         attempt: 1,
+        promise: "DONE",
+        mark: "7f3a",
         attempts: &[],
         guidance: &[],
         checks: &[],
         continuation: "",
+        decided: &[],
         learnt: &[],
+        budget: "",
         tools: false,
+        green_before: &[],
+        red_before: &[],
     }
 }
 
@@ -41,7 +47,9 @@ fn past(attempt: u32, feedback: &str) -> PastAttempt {
 }
 
 fn claims(task: &Task, prompt: &str, message: &str) -> bool {
-    ClaimReader { task: &task.id, prompt, promises: DEFAULT_PROMISES }.read(message).is_some()
+    ClaimReader { task: &task.id, prompt, promises: DEFAULT_PROMISES, mark: Some("7f3a") }
+        .read(message)
+        .is_some()
 }
 
 #[test]
@@ -54,12 +62,18 @@ fn everything_about_the_task_is_there_in_order() {
         instructions: "Be careful.",
         task: &task,
         attempt: 3,
+        promise: "DONE",
+        mark: "7f3a",
         attempts: &attempts,
         guidance: &guidance,
         checks: &checks,
         continuation: "",
+        decided: &[],
         learnt: &[],
+        budget: "",
         tools: false,
+        green_before: &[],
+        red_before: &[],
     });
     let mut from = 0;
     for expected in [
@@ -77,7 +91,7 @@ fn everything_about_the_task_is_there_in_order() {
         "error: second",
         "Use a cookie",
         "US-001",
-        "`<promise>DONE</promise>`",
+        "`<promise>DONE 7f3a</promise>`",
         "<escalate",
     ] {
         from += prompt[from..]
@@ -98,15 +112,33 @@ fn our_own_words_are_few() {
         instructions: "",
         task: &task,
         attempt: 2,
+        promise: "DONE",
+        mark: "7f3a",
         attempts: &attempts,
         guidance: &[empty],
         checks: &[check],
         continuation: "",
+        decided: &[],
         learnt: &[],
+        budget: "",
         tools: false,
+        green_before: &[],
+        red_before: &[],
     });
-    assert!(prompt.len() <= 1024, "{} bytes:\n{prompt}", prompt.len());
+    assert!(prompt.len() <= 1200, "{} bytes:\n{prompt}", prompt.len());
     assert!(DEFAULT_INSTRUCTIONS.len() <= 1536, "{}", DEFAULT_INSTRUCTIONS.len());
+}
+
+#[test]
+fn the_promise_that_is_asked_for_is_one_that_counts() {
+    let task = task();
+    for (promise, mark) in [("DONE", "7f3a"), ("ALL GREEN", "0042")] {
+        let prompt = build(&PromptParts { promise, mark, ..parts("Be brief.", &task) });
+        let form = format!("<promise>{promise} {mark}</promise>");
+        assert!(prompt.contains(&format!("`{form}`")), "{prompt}");
+        let reader = ClaimReader { task: &task.id, prompt: &prompt, promises: &[promise], mark: Some(mark) };
+        assert!(reader.read(&format!("All tests pass.\n\n{form}\n")).is_some(), "{prompt}");
+    }
 }
 
 #[test]
@@ -135,6 +167,8 @@ fn a_repeated_prompt_neither_claims_nor_asks() {
         assert!(!claims(&task, &prompt, &prompt), "{prompt}");
         assert_eq!(read_escalations(&prompt, &prompt), [], "{prompt}");
         assert!(claims(&task, &prompt, "Done.\n<promise>DONE</promise>"), "{prompt}");
+        assert!(claims(&task, &prompt, "Done.\n<promise>DONE 7f3a</promise>"), "{prompt}");
+        assert!(!claims(&task, &prompt, "Done.\n<promise>DONE 1c9e</promise>"), "{prompt}");
         assert!(
             claims(&task, &prompt, &format!("{prompt}\n\nI added the form.\n<promise>DONE</promise>\n")),
             "{prompt}"

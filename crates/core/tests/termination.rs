@@ -125,3 +125,58 @@ fn people_who_do_not_answer_cannot_keep_a_run_beyond_its_time() {
         assert!(world.state.questions.contains_key(&QuestionId(1)));
     }
 }
+
+#[test]
+fn in_a_plan_an_attempt_uses_up_an_iteration_or_a_retry() {
+    let run = |retries_count: bool| {
+        let mut world = World::new(1, Mood::Liar);
+        world.policy.limits.iterations = Some(2);
+        world.policy.limits.no_progress = 0;
+        world.policy.limits.retries_count = retries_count;
+        world.policy.limits.same_evidence = 0;
+        world.policy.people.present = false;
+        world.start(&["a", "b"]);
+        world.run();
+        assert_eq!(checker::check(&world.journal), vec![]);
+        let attempts: Vec<u32> = world.state.tasks.iter().map(|entry| entry.attempts).collect();
+        (world.ended(), world.state.used, attempts)
+    };
+    assert_eq!(run(true), (EndReason::MaxIterations, 2, vec![2, 0]));
+    assert_eq!(run(false), (EndReason::PersonNeeded, 2, vec![4, 4]));
+}
+
+#[test]
+fn an_interruption_in_a_plan_costs_neither() {
+    let mut world = World::new(1, Mood::Diligent);
+    world.policy.limits.iterations = Some(5);
+    world.policy.limits.retries_count = false;
+    world.policy.limits.used_before = 3;
+    world.interrupt_first = 3;
+    world.start(&["a", "b"]);
+    world.run();
+    assert_eq!((world.ended(), world.state.used), (EndReason::GoalAchieved, 5));
+    assert_eq!(checker::check(&world.journal), vec![]);
+}
+
+/// After its end nobody listens to what only a running loop can do.
+#[test]
+fn no_hint_for_an_ended_run_needs_one_that_runs() {
+    for ending in TABLE {
+        for command in ["resume", "pause", "stop", "nudge"] {
+            let named = format!("`wiggum {command}`");
+            let only_while = format!("{named} while it waits");
+            assert!(!ending.hint.contains(&named) || ending.hint.contains(&only_while), "{}", ending.hint);
+        }
+    }
+}
+
+#[test]
+fn one_iteration_is_one() {
+    for (limit, says) in [(1, "1 iteration used"), (2, "2 iterations used")] {
+        let mut world = World::new(1, Mood::Diligent);
+        world.policy.limits.iterations = Some(limit);
+        world.start(&["a", "b", "c"]);
+        world.run();
+        assert_eq!(world.state.run.ended, Some((EndReason::MaxIterations, says.to_owned())));
+    }
+}

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use http::{HeaderMap, HeaderName};
 
-pub use accept::{Bounds, serve};
+pub use accept::{BODY_PATIENCE, Bounds, Seat, serve};
 
 /// Where and for whom to serve.
 #[derive(Clone, Debug)]
@@ -91,7 +91,7 @@ fn name_of(host: &str) -> Option<&str> {
 }
 
 /// Takes the same time wherever the difference is.
-fn same(one: &[u8], other: &[u8]) -> bool {
+pub fn same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
 

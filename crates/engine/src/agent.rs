@@ -3,11 +3,13 @@
 use std::mem::discriminant;
 
 use uuid::Uuid;
-use wiggum_agents::{AgentEvent, Driver, Finished, Problem, Session};
-use wiggum_core::event::Trouble;
-use wiggum_core::redact::is_secret_name;
+use wiggum_agents::{Abilities, AgentEvent, Driver, Finished, Problem, Session};
+use wiggum_core::agents::WITHHELD;
+use wiggum_core::event::{Failure, Trouble};
+use wiggum_core::redact::{is_proxy_name, is_secret_variable};
 
 use crate::engine::{Engine, Settings};
+use crate::error::EngineError;
 
 /// An agent as it is configured.
 pub struct Agent {
@@ -23,16 +25,32 @@ pub struct Agent {
 impl Agent {
     /// The variables of our own environment that this agent does not get.
     pub fn withheld(&self) -> Vec<String> {
-        let ours = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-        ours.filter(|name| is_secret_name(name) && !self.may_have(name)).collect()
+        let ours = std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
+        });
+        let kept = ours.filter(|(name, value)| is_secret_variable(name, value) && !self.may_have(name));
+        kept.map(|(name, _)| name).collect()
+    }
+
+    /// What to do about an error that is about a variable which this agent did not get.
+    pub fn about_withheld(&self, message: &str) -> Option<String> {
+        let mut words = message.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let is_secret = |name: &str| {
+            std::env::var_os(name).is_some_and(|value| is_secret_variable(name, &value.to_string_lossy()))
+        };
+        let is_withheld = |name: &str| !name.is_empty() && is_secret(name) && !self.may_have(name);
+        let name = words.find(|word| is_withheld(word))?;
+        Some(format!("{name} is {WITHHELD}; pass_env = [\"{name}\"] under [agent] lets it through"))
     }
 
     fn may_have(&self, name: &str) -> bool {
         let passed = self.pass_env.iter().map(String::as_str).chain(self.driver.secrets().iter().copied());
-        passed.into_iter().any(|pattern| match pattern.strip_suffix('*') {
-            Some(beginning) => name.starts_with(beginning),
-            None => name == pattern,
-        })
+        // Without its proxy, an agent cannot reach its model.
+        is_proxy_name(name)
+            || passed.into_iter().any(|pattern| match pattern.strip_suffix('*') {
+                Some(beginning) => name.starts_with(beginning),
+                None => name == pattern,
+            })
     }
 }
 
@@ -85,6 +103,15 @@ impl ChosenSession {
 }
 
 impl Engine<'_> {
+    /// An agent that misses a key tells people to log in; it was us who kept the key.
+    pub(crate) fn with_withheld(&self, mut failure: Failure) -> Failure {
+        let agent = self.journal.state.open.as_ref().and_then(|open| self.settings.agent(&open.agent));
+        if let Some(advice) = agent.and_then(|agent| agent.about_withheld(&failure.message)) {
+            failure.message = format!("{}; {advice}", failure.message.trim_end_matches('.'));
+        }
+        failure
+    }
+
     /// The session to go on with, or a new one that can be gone on with later.
     pub(crate) fn choose_session(&self, agent: &str) -> Option<ChosenSession> {
         let resumes = self.settings.agent(agent).is_some_and(|agent| agent.driver.abilities().resume);
@@ -96,24 +123,50 @@ impl Engine<'_> {
         })
     }
 
-    /// What an agent says of itself while it runs can mean that it is not worth waiting for.
-    pub(crate) fn heed(&mut self, event: &AgentEvent) {
+    /// Takes in what an agent says of itself while it runs. What follows is decided by the core, except
+    /// that some troubles are not worth waiting for.
+    pub(crate) fn heed(&mut self, event: &AgentEvent) -> Result<(), EngineError> {
+        if let AgentEvent::Usage(usage) = event {
+            return self.heed_usage(*usage);
+        }
+        let now = self.clock.now();
+        let Some(agent) = &mut self.agent else { return Ok(()) };
         match event {
             AgentEvent::Retrying {
                 trouble: trouble @ (Trouble::Authentication | Trouble::UsageLimit { .. }),
             } => {
                 self.give_up_agent(trouble.clone());
             }
-            AgentEvent::Usage(usage) => self.heed_usage(*usage),
             AgentEvent::Context { used, window } => self.heed_context(*used, *window),
+            AgentEvent::Model(model) => agent.model = Some(model.clone()),
+            AgentEvent::TurnEnded { last } => agent.figures.turn_ended(*last),
+            AgentEvent::ToolCall { .. } => {
+                agent.heart.beat(now);
+                if agent.tells_calls {
+                    agent.figures.called();
+                }
+            }
+            AgentEvent::ToolResult { .. } => {
+                agent.heart.beat(now);
+                if agent.tells_calls {
+                    agent.figures.returned();
+                }
+            }
             AgentEvent::Retrying { .. }
             | AgentEvent::Output(_)
-            | AgentEvent::ToolCall { .. }
-            | AgentEvent::ToolResult { .. }
+            | AgentEvent::Usage(_)
             | AgentEvent::Session(_)
             | AgentEvent::Limit { .. }
             | AgentEvent::Notice(_) => {}
         }
+        Ok(())
+    }
+
+    /// What the agent at work can do.
+    pub(crate) fn abilities_at_work(&self) -> Abilities {
+        let open = self.journal.state.open.as_ref();
+        let agent = open.and_then(|open| self.settings.agent(&open.agent));
+        agent.map(|agent| agent.driver.abilities()).unwrap_or_default()
     }
 }
 

@@ -10,9 +10,12 @@ use sha2::{Digest, Sha256};
 use wiggum_backlog::{Backlog, EditError, Problems};
 use wiggum_core::event::Event;
 use wiggum_core::ids::TaskId;
+use wiggum_core::redact;
 use wiggum_core::state::Loop;
 use wiggum_core::task::{FileStatus, Task};
-use wiggum_workspace::paths::{FileLock, Replaced, remove_temporary, write_atomic_after};
+use wiggum_core::tasks::TaskEntry;
+use wiggum_core::text::hex;
+use wiggum_workspace::paths::{FileLock, Replaced, remove_temporary, write_atomic_after, write_whole};
 
 #[derive(Debug, thiserror::Error)]
 pub enum BacklogError {
@@ -38,6 +41,10 @@ pub struct BacklogFile {
     backlog: Option<Backlog>,
     /// Has the loop been told of everything in what was read last?
     taken_in: bool,
+    /// If not: the version before, of which it was told everything.
+    known: Option<Backlog>,
+    /// The task of which the file says that somebody works on it, if we wrote that.
+    pub(crate) in_progress: Option<TaskId>,
 }
 
 /// What tells one version of a file from another without reading it.
@@ -63,6 +70,8 @@ impl BacklogFile {
             stamp: None,
             backlog: None,
             taken_in: false,
+            known: None,
+            in_progress: None,
         }
     }
 
@@ -78,6 +87,12 @@ impl BacklogFile {
     /// The loop knows what is in the file now.
     pub fn take_in(&mut self) {
         self.taken_in = true;
+        self.known = None;
+    }
+
+    /// The last version of which the loop was told everything, by this very process.
+    pub(crate) fn last_known(&self) -> Option<&Backlog> {
+        if self.taken_in { self.backlog.as_ref() } else { self.known.as_ref() }
     }
 
     /// Is the file the one read last, with nothing in it the loop does not know? Costs one look at
@@ -88,18 +103,66 @@ impl BacklogFile {
     }
 
     /// Reads the file again if it is not the one read last. It counts as changed until it is taken
-    /// in, whoever read it first: an edit, or the process that starts.
+    /// in, whoever read it first: an edit, or the process that starts. A file in which nothing is
+    /// recognised is refused.
     pub fn refresh(&mut self) -> Result<Refresh, BacklogError> {
-        let stamp = self.look()?;
-        if self.stamp != Some(stamp) || self.backlog.is_none() {
-            let text = fs::read_to_string(&self.path).map_err(|source| self.cannot_read(source))?;
-            if self.backlog.as_ref().is_none_or(|backlog| backlog.text() != text) {
-                self.backlog = Some(Backlog::parse(&self.name, text)?);
-                self.taken_in = false;
-            }
-            self.stamp = Some(stamp);
+        self.read()?;
+        if let Some(backlog) = &self.backlog {
+            backlog.recognised()?;
         }
         Ok(if self.taken_in { Refresh::Unchanged } else { Refresh::Changed })
+    }
+
+    /// As [`BacklogFile::refresh`], whatever is in it.
+    pub(crate) fn read(&mut self) -> Result<(), BacklogError> {
+        let stamp = self.look()?;
+        if self.stamp == Some(stamp) && self.backlog.is_some() {
+            return Ok(());
+        }
+        let text = fs::read_to_string(&self.path).map_err(|source| self.cannot_read(source))?;
+        let next = match &self.backlog {
+            Some(backlog) if backlog.text() == text => None,
+            Some(backlog) => Some(backlog.reread(text)?),
+            None => Some(Backlog::parse(&self.name, text)?),
+        };
+        if next.is_some() {
+            let former = std::mem::replace(&mut self.backlog, next);
+            if self.taken_in {
+                self.known = former;
+            }
+            self.taken_in = false;
+        }
+        self.stamp = Some(stamp);
+        Ok(())
+    }
+
+    /// Reads boxes `[-]` as skipped where the loop knows that they are: older versions wrote them so.
+    pub fn read_dashes_of(&mut self, state: &Loop) {
+        if let Some(backlog) = &mut self.backlog {
+            backlog.read_dashes_as_skipped(&|id| state.task(id).is_some_and(TaskEntry::is_known_skipped));
+        }
+    }
+
+    /// Changes the newest version of the file without waiting for the disk: for what is only good to know. The
+    /// change is lost with the power, and so may be the file's new content.
+    pub(crate) fn edit_loosely(
+        &mut self,
+        change: impl FnOnce(&mut Backlog) -> Result<(), EditError>,
+    ) -> Result<(), BacklogError> {
+        let _lock = self.lock()?;
+        self.read()?;
+        let Some(mut backlog) = self.backlog.take() else { return Ok(()) };
+        let old = backlog.text().to_owned();
+        if let Err(error) = change(&mut backlog) {
+            self.backlog = Some(backlog.reread(old)?);
+            return Err(error.into());
+        }
+        let is_new = backlog.text() != old;
+        let written = if is_new { write_whole(&self.path, backlog.text().as_bytes()) } else { Ok(()) };
+        self.backlog = Some(backlog);
+        written.map_err(|source| BacklogError::Write { path: self.path.clone(), source })?;
+        self.stamp = Some(self.look()?);
+        Ok(())
     }
 
     /// Changes the newest version of the file, alone.
@@ -126,7 +189,7 @@ impl BacklogFile {
         before: impl FnOnce() -> bool,
     ) -> Result<(T, Option<Replaced>), BacklogError> {
         let _lock = self.lock()?;
-        self.refresh()?;
+        self.read()?;
         let Some(mut backlog) = self.backlog.take() else {
             return Err(self.cannot_read(io::ErrorKind::NotFound.into()));
         };
@@ -138,9 +201,9 @@ impl BacklogFile {
                 before();
                 Ok(None)
             }
-            // A refused edit may have left the copy in memory half done; read it again next time.
+            // A refused edit may have left the copy in memory half done.
             Err(_) => {
-                self.stamp = None;
+                self.backlog = Some(backlog.reread(old)?);
                 return Ok((result?, None));
             }
         };
@@ -203,7 +266,7 @@ fn node(_data: &fs::Metadata) -> u64 {
 
 /// The hash that names a version of the backlog's text.
 pub fn revision(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(text.as_bytes())[..8])
 }
 
 /// What differs between the tasks a loop knows and those in the file, as the event that says so.
@@ -237,7 +300,8 @@ pub fn difference(state: &Loop, backlog: &Backlog) -> Option<Event> {
 /// The task as the file has it, where the file can say what it means: a dialect without a word for
 /// "failed" reads as open, which is then nobody's edit.
 fn as_known(state: &Loop, backlog: &Backlog, task: &Task) -> Task {
-    let mut task = task.clone();
+    // Secrets are for whoever does the work, not for the journal.
+    let mut task = redact::task(task.clone());
     if let Some(entry) = state.task(&task.id)
         && task.status == FileStatus::Open
         && !backlog.dialect().can_say(entry.spec.status)
@@ -245,4 +309,35 @@ fn as_known(state: &Loop, backlog: &Backlog, task: &Task) -> Task {
         task.status = entry.spec.status;
     }
     task
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_known_version_outlasts_edits_of_a_newer_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("TODO.md");
+        let was = "- [ ] T1: one\n- [ ] T2: two\n- [ ] T3: three\n";
+        fs::write(&path, was).unwrap();
+        let mut file = BacklogFile::new(&path, "TODO.md", directory.path().join("lock"));
+        file.refresh().unwrap();
+        assert!(file.last_known().is_none(), "nobody was told of it yet");
+        file.take_in();
+        let known = |file: &BacklogFile| file.last_known().map(|backlog| backlog.text().to_owned());
+
+        fs::write(&path, "- [ ] T1: one\n- [ ] T3: three\n").unwrap();
+        file.edit(|backlog| backlog.set_status("T3", FileStatus::Done)).unwrap();
+        assert_eq!(known(&file).as_deref(), Some(was));
+        // A refused edit changes nothing about it, nor about what was read.
+        file.edit(|backlog| backlog.set_status("T2", FileStatus::Done)).unwrap_err();
+        assert_eq!(known(&file).as_deref(), Some(was));
+        assert_eq!(file.backlog().map(Backlog::text), Some("- [ ] T1: one\n- [x] T3: three\n"));
+
+        file.take_in();
+        assert_eq!(known(&file).as_deref(), Some("- [ ] T1: one\n- [x] T3: three\n"));
+        file.edit(|backlog| backlog.set_status("T2", FileStatus::Done)).unwrap_err();
+        assert!(file.is_known(), "a refused edit leaves what is known");
+    }
 }

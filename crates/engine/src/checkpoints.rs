@@ -13,6 +13,8 @@ use wiggum_core::checkpoint::{self, Checkpoint};
 use wiggum_core::event::Event;
 use wiggum_core::ids::{Iteration, LoopId, Seq, TaskId};
 use wiggum_core::mutant::{Mutant, planted};
+use wiggum_core::redact::Secrets;
+use wiggum_core::text::hex;
 use wiggum_store::{Store, StoreError};
 use wiggum_workspace::crash;
 
@@ -102,7 +104,7 @@ pub fn create(mut store: Store, id: LoopId, by: &str) -> Result<Kept, EngineErro
     let epoch = acquire(&machine, &mut store, id)?;
     let state = read_state(&store, id)?;
     let now = Clock::starting_after(Arc::new(machine), state.last_at).now();
-    let mut journal = Journal::new(store, state, id, epoch);
+    let mut journal = Journal::new(store, state, id, epoch, Secrets::among([]));
     let kept = journal.checkpoint(by, now);
     let flushed = journal.flush(now);
     let released = journal.store.release(id, epoch);
@@ -147,5 +149,5 @@ impl Engine<'_> {
 
 /// What a text is kept under.
 pub fn hash(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(text.as_bytes()))
 }

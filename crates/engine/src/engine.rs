@@ -3,7 +3,8 @@
 //! One thread owns the state. Agents and checks run beside it and report through a channel;
 //! everything else is done inline. No decision is made here: [`wiggum_core::decide`] makes them.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -11,25 +12,36 @@ use std::time::Duration;
 
 use uuid::Uuid;
 use wiggum_agents::{AgentEvent, Finished};
+use wiggum_backlog::Backlog;
+use wiggum_core::activity::EngineState;
 use wiggum_core::decide::{Action, Plan, StopWhy, Waiting, decide};
 use wiggum_core::event::{EndReason, Envelope, Event, Exit, Request, Trouble};
+use wiggum_core::figures::Figures;
 use wiggum_core::handoff::Trigger;
 use wiggum_core::ids::{Attempt, Epoch, Iteration, LoopId, TaskId};
 use wiggum_core::mutant::{Mutant, planted};
-use wiggum_core::policy::Policy;
+use wiggum_core::policy::{Limits, Policy};
 use wiggum_core::redact::Secrets;
 use wiggum_core::state::{Loop, Stage};
 use wiggum_core::stream::Stream;
-use wiggum_store::{Identity, Store};
+use wiggum_core::task::FileStatus;
+use wiggum_core::tasks::TaskEntry;
+use wiggum_store::{Identity, Store, since_words};
+use wiggum_workspace::beneath;
 use wiggum_workspace::crash;
 use wiggum_workspace::git::{Git, Guardian, Known};
 use wiggum_workspace::paths::ProcessLock;
 use wiggum_workspace::process::{Ended, Grace, Stop};
 
 use crate::agent::Agent;
+use crate::attempts::last_worked_on;
 use crate::backlog_file::{BacklogError, BacklogFile, Refresh, difference};
+use crate::by_hand;
+use crate::checkout::{Checkout, Origin};
+use crate::checks::RunningCheck;
 use crate::clock::Clock;
 use crate::error::EngineError;
+use crate::former::Redefinition;
 use crate::health::Heart;
 use crate::host::{Host, Machine, Program};
 use crate::journal::Journal;
@@ -38,11 +50,13 @@ use crate::nudge::Nudges;
 use crate::report::Report;
 use crate::reports::Reports;
 use crate::requests;
-use crate::sandbox::Sandbox;
-use crate::state_dir::StateDir;
+use crate::sandbox::{Sandbox, around_git};
+use crate::state_dir::{self, StateDir};
 use crate::status;
-use crate::tools::{CallOutcome, Ready, Tools};
+use crate::tools::{CallOutcome, NotReady, Ready, Tools};
+use crate::tree::{STAMPED, stamp_of_tree};
 use crate::wake::Wake;
+use crate::watchdog::{Standby, await_watchdog};
 use crate::watched::{Watched, prompt_in_use};
 use crate::work::{self, RunningCall};
 
@@ -57,20 +71,26 @@ const MOMENT: Duration = Duration::from_millis(10);
 /// How far `status.json` may be behind: nobody looks at it more often, and a fast loop would do
 /// little else than write it.
 const STATUS_INTERVAL: Duration = Duration::from_millis(100);
+/// Whoever uses a mark uses it often; the first few tell which.
+const MOST_MARKS_TOLD: usize = 3;
 
 /// Everything a loop needs to know before it starts.
 pub struct Settings {
-    /// The directory agents work in.
-    pub workspace: PathBuf,
+    /// The directory agents work in, and where its private state is.
+    pub checkout: Checkout,
     pub backlog: PathBuf,
     /// The backlog's path as people write it, relative to the workspace.
     pub backlog_name: String,
     pub name: String,
     pub prompt: Option<PathBuf>,
     pub policy: Policy,
+    /// All checks that could be found in the project's files, if the policy's was found there and not configured.
+    pub can_find: Option<Vec<String>>,
     /// All agents that the policy names.
     pub agents: Vec<Agent>,
     pub allow_dirty: bool,
+    /// Files of the workspace that this process writes its own output to, as people write their paths.
+    pub outputs: Vec<String>,
     /// May a repository around the workspace be committed to? Else it is as if there were none.
     pub git: bool,
     /// Folders of the workspace in which no task may create a file.
@@ -91,25 +111,26 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// A loop over this backlog of the workspace by the default rules, with agents that are asked in this
+    /// A loop over this backlog of the checkout by the default rules, with agents that are asked in this
     /// order and not confined.
-    pub fn new(workspace: impl Into<PathBuf>, backlog: &str, agents: Vec<Agent>) -> Self {
-        let workspace = workspace.into();
+    pub fn new(checkout: Checkout, backlog: &str, agents: Vec<Agent>) -> Self {
         let mut policy = Policy::default();
         policy.agents.order = agents.iter().map(|agent| agent.name.clone()).collect();
         Self {
-            backlog: workspace.join(backlog),
-            workspace,
+            backlog: checkout.path().join(backlog),
+            checkout,
             backlog_name: backlog.to_owned(),
             name: "main".to_owned(),
             prompt: None,
             policy,
+            can_find: None,
             agents,
             allow_dirty: false,
+            outputs: Vec::new(),
             git: true,
             closed: Vec::new(),
             agent_mcp: false,
-            sandbox: Sandbox { kind: None, says: String::new(), writable: Vec::new() },
+            sandbox: Sandbox { kind: None, git: None, says: String::new(), writable: Vec::new() },
             tap: None,
             tools: None,
             registry: None,
@@ -117,6 +138,17 @@ impl Settings {
             grace: Grace::default(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }
+    }
+
+    /// The directory agents work in.
+    pub fn workspace(&self) -> &Path {
+        self.checkout.path()
+    }
+
+    /// Files that change without anybody's work on a task: the backlog, and our own output.
+    pub(crate) fn no_work(&self) -> Vec<PathBuf> {
+        let outputs = self.outputs.iter().map(|name| self.workspace().join(name));
+        outputs.chain([self.backlog.clone()]).collect()
     }
 }
 
@@ -130,6 +162,8 @@ pub trait Observer {
     fn check_output(&mut self, text: &str);
     /// The loop has nothing to do until this is over.
     fn waiting(&mut self, waiting: &Waiting, state: &Loop);
+    /// Everything so far was told, and nothing follows before something happens outside of the loop.
+    fn settled(&mut self) {}
 }
 
 /// Somebody who wants what an agent prints as it comes, without secrets but before anything is made of
@@ -156,7 +190,7 @@ pub enum Input {
     CallReady {
         iteration: Iteration,
         attempt: Attempt,
-        ready: Result<Box<dyn Ready>, String>,
+        ready: Result<Box<dyn Ready>, NotReady>,
     },
     CallEnded {
         iteration: Iteration,
@@ -205,7 +239,11 @@ pub struct Engine<'a> {
     pub(crate) inputs: Receiver<Input>,
     pub(crate) sender: SyncSender<Input>,
     pub(crate) agent: Option<RunningAgent>,
-    pub(crate) check: Option<Box<dyn Program>>,
+    pub(crate) check: Option<RunningCheck>,
+    /// What the attempt under way changed of its checks.
+    pub(crate) redefinition: Redefinition,
+    /// The former definition lies in the work tree.
+    pub(crate) former_in_place: bool,
     /// The call under way.
     pub(crate) call: Option<RunningCall>,
     /// On the engine's own clock, as is the deadline.
@@ -213,10 +251,13 @@ pub struct Engine<'a> {
     pub(crate) check_deadline: Option<Duration>,
     /// Commit whose tree the workspace is known to hold, by this very process.
     pub(crate) in_place: Option<String>,
+    /// What an attempt started from that could not land because the branch had moved.
+    pub(crate) moved_from: Option<String>,
     pub(crate) watched: Watched,
     /// What must not be stored or shown.
     pub(crate) secrets: Secrets,
     pub(crate) guardian: Option<Guardian>,
+    pub(crate) standby: Standby,
     pub(crate) purse: Purse,
     /// Hooks and configuration of git were just seen to be untouched, and nothing ran since.
     pub(crate) hooks_untouched: bool,
@@ -261,6 +302,12 @@ pub(crate) struct RunningAgent {
     pub(crate) prompt: String,
     pub(crate) stopping: Option<StopWhy>,
     pub(crate) heart: Heart,
+    /// What it has used so far.
+    pub(crate) figures: Figures,
+    /// The model that answers, as it is configured or as the agent tells.
+    pub(crate) model: Option<String>,
+    /// It tells each tool call when it begins and when it ends.
+    pub(crate) tells_calls: bool,
     pub(crate) nudges: Nudges,
     /// Where it is heard, if it was handed our MCP server.
     pub(crate) reports: Option<Reports>,
@@ -288,39 +335,74 @@ impl<'a> Engine<'a> {
     /// As [`Engine::open`], on another host than this machine.
     pub fn open_on(
         host: Arc<dyn Host>,
+        settings: Settings,
+        observer: &'a mut dyn Observer,
+    ) -> Result<Self, EngineError> {
+        let checkout = settings.checkout.clone();
+        let opened = Self::open_store_on(host, settings, observer);
+        if opened.is_err()
+            && let Ok(Some(dir)) = checkout.find()
+        {
+            // What was refused is told; that something of it is left is not.
+            drop(checkout.take_back_unused(&dir));
+        }
+        opened
+    }
+
+    fn open_store_on(
+        host: Arc<dyn Host>,
         mut settings: Settings,
         observer: &'a mut dyn Observer,
     ) -> Result<Self, EngineError> {
-        let dir = StateDir::of(&settings.workspace);
-        dir.create().map_err(|source| EngineError::StateDir { path: dir.path().to_owned(), source })?;
-        let mut backlog = BacklogFile::new(&settings.backlog, &settings.backlog_name, dir.backlog_lock());
+        let lock = state_dir::backlog_lock(settings.workspace());
+        let mut backlog = BacklogFile::new(&settings.backlog, &settings.backlog_name, lock);
         backlog.refresh()?;
-        refuse_unsupported(&backlog)?;
+        refuse_unsupported(&backlog, &settings.policy)?;
         if let Some(backlog) = backlog.backlog() {
             settings.policy.selection = backlog.selection();
         }
+        let git = if settings.git { host.repository(settings.workspace())? } else { None };
+        let dir = settings.checkout.open(git.as_ref())?;
         let mut store = host.open_store(&dir.database())?;
         let (id, epoch) = take_over(host.as_ref(), &mut store, &settings)?;
         crash::point("loop taken over");
-        let workspace = claim_workspace(&dir)?;
+        let claimed = claim_workspace(host.as_ref(), &store, &dir, settings.workspace());
+        let workspace = or_give_back(claimed, &mut store, id, epoch)?;
+        let nobody_else = await_watchdog(host.as_ref(), &dir, id);
+        or_give_back(nobody_else, &mut store, id, epoch)?;
         let state = read_state(&store, id)?;
+        if settings.git && git.is_none() && state.git {
+            let path = settings.workspace().to_owned();
+            or_give_back(Err(EngineError::RepositoryGone { path }), &mut store, id, epoch)?;
+        }
+        backlog.read_dashes_of(&state);
+        backlog.in_progress = last_worked_on(&state);
+        adopt_plan(&mut settings.policy.limits, backlog.backlog(), &state);
         let clock = Clock::starting_after(Arc::clone(&host), state.last_at);
         let marker = Some(("WIGGUM_LOOP_ID".to_owned(), id.to_string()));
-        let git = if settings.git { host.repository(&settings.workspace)? } else { None };
-        let git = git.map(|git| git.with_marker(marker));
+        let git = match git.map(|git| git.with_marker(marker)) {
+            Some(git) => {
+                let confinement = around_git(&settings, &git).map_err(EngineError::from);
+                let confinement = or_give_back(confinement, &mut store, id, epoch)?;
+                Some(git.with_confinement(confinement))
+            }
+            None => None,
+        };
         let (sender, inputs) = sync_channel(INPUTS);
         if settings.prompt.is_none() && state.open.is_some() {
             // The agent of before a crash may have removed it; it will be put back.
             settings.prompt = prompt_in_use(&dir.guard_dir(id));
         }
-        let watched = Watched::new(&settings)?;
+        let outputs = all_outputs(&dir.outputs(id), &settings.outputs);
+        settings.outputs = or_give_back(outputs, &mut store, id, epoch)?;
+        let watched = or_give_back(Watched::new(&settings), &mut store, id, epoch)?;
         let variables = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         let secrets =
             Secrets::among(variables.chain(settings.agents.iter().flat_map(|agent| agent.env.clone())));
         let mut engine = Self {
             host,
-            journal: Journal::new(store, state, id, epoch),
+            journal: Journal::new(store, state, id, epoch, secrets.clone()),
             git,
             backlog,
             dir,
@@ -330,13 +412,17 @@ impl<'a> Engine<'a> {
             sender,
             agent: None,
             check: None,
+            redefinition: Redefinition::default(),
+            former_in_place: false,
             call: None,
             check_started: None,
             check_deadline: None,
             in_place: None,
+            moved_from: None,
             watched,
             secrets,
             guardian: None,
+            standby: Standby::NotYet,
             purse: Purse::of(&settings),
             hooks_untouched: false,
             known: Known::default(),
@@ -349,8 +435,15 @@ impl<'a> Engine<'a> {
             status: StatusFile::default(),
             settings,
         };
+        engine.make_directories()?;
         engine.watch_for_requests();
         Ok(engine)
+    }
+
+    /// The directories of the loop that have to be there before an agent is started.
+    pub(crate) fn make_directories(&self) -> Result<(), EngineError> {
+        let made = self.dir.create().and_then(|()| fs::create_dir_all(self.dir.agent_dir(self.journal.id)));
+        made.map_err(|source| EngineError::StateDir { path: self.dir.path().to_owned(), source })
     }
 
     pub fn remote(&self) -> Remote {
@@ -378,41 +471,77 @@ impl<'a> Engine<'a> {
         } else if self.status.stale {
             self.write_status_file();
         }
+        self.note_tip();
+        self.standby.dismiss();
         // Every call is settled already: that the loop has ended is only good to know.
-        drop(self.enter_registry(false));
+        if self.journal.has_history() {
+            drop(self.enter_registry(false));
+        }
         crash::point("run over");
         let epoch = self.journal.epoch();
-        let released = self.journal.store.release(self.journal.id, epoch);
+        let mut released = self.journal.store.release(self.journal.id, epoch);
+        if result.as_ref().is_err_and(EngineError::is_refusal) && !self.journal.has_history() {
+            // It was refused before anything happened: nobody should find an empty loop.
+            released = released.and_then(|()| self.journal.store.forget_empty_loop(self.journal.id));
+            drop(self.settings.checkout.take_back_unused(&self.dir));
+        }
         let outcome = result?;
         released?;
         Ok(outcome)
     }
 
     fn begin(&mut self) -> Result<(), EngineError> {
+        let origin = self.settings.checkout.origin(&self.dir)?;
         if self.journal.state.id.is_none() {
             self.record(Event::LoopCreated {
                 loop_id: self.journal.id,
                 name: self.settings.name.clone(),
-                repository: self.settings.workspace.display().to_string(),
+                repository: self.settings.workspace().display().to_string(),
                 backlog: self.settings.backlog_name.clone(),
             });
+            self.note_copy(&origin);
         }
+        self.note_move(&origin);
         self.look_at_repository()?;
-        self.enter_registry(true)?;
         let ended = self.sweep()?;
         self.complete_restore()?;
         self.start_run()?;
+        self.enter_registry(true)?;
         self.recover(ended)?;
         self.read_backlog()?;
+        self.prepare_confinement();
         self.flush()?;
         self.note_in_plan()
     }
 
+    /// A checkout may have been moved since the loop last ran.
+    fn note_move(&mut self, origin: &Origin) {
+        let repository = self.settings.workspace().display().to_string();
+        let from = self.journal.state.repository.clone();
+        if from != repository {
+            let copied = matches!(origin, Origin::TakenOver { from: former } if *former == from);
+            self.record(Event::LoopMoved { repository, from, copied });
+        }
+    }
+
+    /// A copy of a checkout brings everything but the history of its loops.
+    fn note_copy(&mut self, origin: &Origin) {
+        if let Origin::CopyOf { path } = origin {
+            let message =
+                format!("this is a copy of {path}: the loops of {path} go on there, this one begins anew");
+            self.record(Event::Noticed { task: None, message });
+        }
+    }
+
     fn start_run(&mut self) -> Result<(), EngineError> {
+        let earlier = &self.journal.state.policy.checks;
+        let changed_checks = self.settings.policy.checks.remember(earlier, self.settings.can_find.as_deref());
+        let dropped_checks = self.settings.policy.checks.tell_dropped(earlier);
         let policy = Box::new(self.settings.policy.clone());
         let agent = self.settings.describe_agents();
-        let sandbox = self.settings.sandbox.says.clone();
+        let sandbox = self.settings.sandbox.says_of(self.dir.path());
         self.require_clean_tree()?;
+        self.require_signature()?;
         let active = self.journal.state.run.active && !planted(Mutant::StartsInsideRun);
         if active || (self.journal.state.run.number > 0 && planted(Mutant::ResumesEndedRun)) {
             let run = self.journal.state.run.number;
@@ -421,9 +550,23 @@ impl<'a> Engine<'a> {
             let run = self.journal.state.run.number + 1;
             let version = self.settings.version.clone();
             let git = self.git.is_some();
-            self.record(Event::RunStarted { run, policy, agent, version, git, sandbox });
+            let tree = self.tree_name()?;
+            self.record(Event::RunStarted { run, policy, agent, version, git, sandbox, tree });
+        }
+        let marks = self.backlog.backlog().map(Backlog::unknown_marks).unwrap_or_default();
+        let marks = marks.iter().take(MOST_MARKS_TOLD).map(ToString::to_string);
+        for message in changed_checks.into_iter().chain(dropped_checks).chain(marks) {
+            self.record(Event::Noticed { task: None, message });
         }
         Ok(())
+    }
+
+    /// What names the tree that a run starts from.
+    fn tree_name(&self) -> Result<String, EngineError> {
+        match &self.git {
+            Some(git) => Ok(git.head()?.commit.unwrap_or_else(|| "unborn".to_owned())),
+            None => Ok(stamp_of_tree(self.settings.workspace(), &self.settings.no_work(), STAMPED)),
+        }
     }
 
     fn turn(&mut self) -> Result<Outcome, EngineError> {
@@ -448,11 +591,15 @@ impl<'a> Engine<'a> {
                 self.take(input)?;
                 continue;
             }
+            if self.journal.state.open.is_none() {
+                self.tell_attempts(None)?;
+            }
             self.flush()?;
             self.show_waiting(&plan);
             if self.status.due_in(self.clock.elapsed()) == Some(Duration::ZERO) {
                 self.write_status_file();
             }
+            self.observer.settled();
             if let Some(input) = self.wait(&plan) {
                 self.take(input)?;
             }
@@ -469,27 +616,45 @@ impl<'a> Engine<'a> {
     }
 
     fn perform(&mut self, action: &Action) -> Result<bool, EngineError> {
+        if !matches!(action, Action::RunCheck { former: true, .. }) {
+            self.put_former_away()?;
+        }
         match action {
-            Action::Record(event) => self.record(Event::clone(event)),
-            Action::StartIteration { iteration, task, attempt, agent, carried } => {
-                self.start_iteration(*iteration, task, *attempt, agent, carried.as_deref())?;
+            Action::Record(event) => {
+                if matches!(**event, Event::RunEnded { .. }) {
+                    if !self.is_done_checking() {
+                        return Ok(false);
+                    }
+                    self.put_attempt_aside()?;
+                }
+                self.record(Event::clone(event));
+            }
+            // What a check leaves behind is put away when it ends, and must not be taken for the user's.
+            Action::ResetWorkspace | Action::PutBackUserChanges { .. } if !self.is_done_checking() => {
+                return Ok(false);
+            }
+            Action::StartIteration { iteration, task, attempt, agent, carried, accepted } => {
+                self.start_iteration(*iteration, task, *attempt, agent, carried.as_deref(), *accepted)?;
             }
             Action::StopAgent { why: StopWhy::Unresponsive, .. } => self.give_up_agent(Trouble::Silent),
             Action::StopAgent { why, .. } => return self.stop_agent(*why),
+            Action::HandOver { trigger, .. } => self.start_handoff(trigger.clone()),
             Action::Nudge { text, .. } => self.nudge(text.clone(), wiggum_core::health::NUDGER),
             Action::FeelPulse { .. } => self.feel_pulse(),
             Action::TakeTree { iteration, attempt } => self.take_tree(*iteration, *attempt)?,
-            Action::RunCheck { iteration, attempt, index: _, check } => {
-                if self.check.is_some() {
-                    return Ok(false);
-                }
-                self.start_check(*iteration, *attempt, check)?;
+            Action::RunCheck { iteration, attempt, index: _, check, former } => {
+                return self.start_check(*iteration, *attempt, check, *former);
             }
+            Action::RunBaseline { check } => return self.start_baseline(check),
+            Action::RunTaskBaseline { task, check } => return self.start_task_baseline(task, check),
+            Action::PlanRepair => self.plan_repair()?,
+            Action::AddRepair { task } => self.add_repair(task)?,
             Action::Inspect { iteration, attempt } => self.inspect(*iteration, *attempt)?,
             Action::Land { iteration, attempt } => self.land(*iteration, *attempt)?,
             Action::KeepWork { task, iteration } => self.keep_work(task, *iteration)?,
             Action::ResetWorkspace => self.reset_workspace()?,
             Action::WriteStatus { task, status } => self.write_status(task, *status)?,
+            Action::CommitSkips { tasks } => self.commit_skips(tasks)?,
             Action::PutBackUserChanges { commit } => self.put_back_user_changes(commit)?,
             Action::Checkpoint => self.checkpoint(""),
         }
@@ -509,6 +674,7 @@ impl<'a> Engine<'a> {
             return Ok(None);
         }
         self.end_processes();
+        self.tell_attempts(None)?;
         self.flush()?;
         self.note_in_plan()?;
         self.write_report();
@@ -516,12 +682,13 @@ impl<'a> Engine<'a> {
         Ok(ended.map(|(reason, detail)| Outcome::Ended { reason, detail }))
     }
 
-    /// After Ctrl-C: the user's tree is as it was, unless an attempt waits there for its checks; and
-    /// where changes of theirs were set aside, it cannot wait.
+    /// After Ctrl-C the user's tree is as it was. An attempt that waits for its checks is put aside until
+    /// the next start; where changes of the user were set aside, it cannot wait.
     fn leave_in_order(&mut self) -> Result<(), EngineError> {
         if self.journal.state.user_changes.is_some() {
             self.interrupt_iteration("stopped", 0)?;
         }
+        self.put_attempt_aside()?;
         if self.journal.state.unkept.is_none() && self.journal.state.open.is_none() && self.git.is_some() {
             if self.journal.state.workspace != wiggum_core::state::Workspace::Clean {
                 self.reset_workspace()?;
@@ -529,6 +696,9 @@ impl<'a> Engine<'a> {
             if let Some(commit) = self.journal.state.user_changes.clone() {
                 self.put_back_user_changes(&commit)?;
             }
+        }
+        if self.journal.state.open.is_none() {
+            self.tell_attempts(None)?;
         }
         self.flush()
     }
@@ -545,7 +715,7 @@ impl<'a> Engine<'a> {
         if check_limit == Some(Duration::ZERO) {
             self.check_deadline = None;
             if let Some(check) = &self.check {
-                check.stop(Stop::TimedOut, self.settings.grace);
+                check.process.stop(Stop::TimedOut, self.settings.grace);
             }
         }
         let plan_limit = plan.wake_at.map(|at| self.clock.until(at));
@@ -559,7 +729,7 @@ impl<'a> Engine<'a> {
             Input::Agent(events) => {
                 for event in &events {
                     self.observer.agent(event);
-                    self.heed(event);
+                    self.heed(event)?;
                 }
                 self.agent_speaks();
                 Ok(())
@@ -592,7 +762,7 @@ impl<'a> Engine<'a> {
             agent.process.stop(Stop::Asked, grace);
         }
         if let Some(check) = &self.check {
-            check.stop(Stop::Asked, grace);
+            check.process.stop(Stop::Asked, grace);
         }
         if let Some(call) = &mut self.call {
             call.interrupt(grace.term.is_zero());
@@ -616,7 +786,7 @@ impl<'a> Engine<'a> {
         }
         match &self.check {
             Some(check) => {
-                check.stop(Stop::Asked, grace);
+                check.process.stop(Stop::Asked, grace);
                 self.check = None;
             }
             None if self.journal.state.open.is_none() => return Ok(false),
@@ -628,14 +798,23 @@ impl<'a> Engine<'a> {
 
     fn take_requests(&mut self) -> Result<(), EngineError> {
         let requests = self.journal.store.pending(self.journal.id)?;
-        for pending in &requests {
+        let mut corrections = Vec::new();
+        for (pending, next) in requests.iter().zip(1..) {
             self.journal.handled(pending.id);
+            if let Some(words) = requests::corrected(pending, &requests[next..]) {
+                corrections.push(words);
+                continue;
+            }
             // Whoever paused or stopped meant the engine of that time, not this one.
             let state = &self.journal.state;
             let stale = state.run.started_at.is_some_and(|at| pending.at < at);
             if !(stale && requests::is_about_the_engine(state, &pending.request)) {
                 self.handle_request(&pending.request, &pending.by)?;
             }
+        }
+        // After the answer itself: whoever waits for word of it takes the first that names the question.
+        for message in corrections {
+            self.record(Event::Noticed { task: None, message });
         }
         self.flush()?;
         if !requests.is_empty() {
@@ -676,6 +855,12 @@ impl<'a> Engine<'a> {
         reason: &str,
         ended_processes: u32,
     ) -> Result<(), EngineError> {
+        if self.agent_stage() {
+            for flag in self.note_found_commits()? {
+                let message = format!("the commit {} {}", flag.what, flag.detail);
+                self.record(Event::Noticed { task: None, message });
+            }
+        }
         let Some(open) = self.journal.state.open.clone() else { return Ok(()) };
         let (iteration, attempt) = (open.iteration, open.attempt);
         let kept = self.undo_attempt(&open)?;
@@ -688,6 +873,16 @@ impl<'a> Engine<'a> {
         });
         if let Some((task, by)) = self.skip_after_stop.take() {
             self.record(Event::TaskSkipped { task, by });
+        }
+        Ok(())
+    }
+
+    /// Takes in who set tasks to done before this loop knew of them.
+    fn note_done_by_hand(&mut self) -> Result<(), EngineError> {
+        for (task, by) in by_hand::said(&self.dir, &self.settings.backlog_name)? {
+            if self.journal.state.task(&task).is_some_and(TaskEntry::came_done) {
+                self.record(Event::StatusSet { task, status: FileStatus::Done, by });
+            }
         }
         Ok(())
     }
@@ -707,6 +902,13 @@ impl<'a> Engine<'a> {
             Err(error) => return Err(error.into()),
         }
         let Some(backlog) = self.backlog.backlog() else { return Ok(()) };
+        if let Some(message) = backlog.missing_steps() {
+            // Whoever writes it is not done, and what is not there yet is not removed.
+            if self.journal.state.backlog_broken.as_ref() != Some(&message) {
+                self.record(Event::BacklogBroken { message });
+            }
+            return Ok(());
+        }
         let event = difference(&self.journal.state, backlog).or_else(|| {
             self.journal.state.backlog_broken.as_ref().map(|_| Event::BacklogRead {
                 revision: crate::backlog_file::revision(backlog.text()),
@@ -719,6 +921,7 @@ impl<'a> Engine<'a> {
         if let Some(event) = event {
             let unticked = work::opened(&event);
             self.record(event);
+            self.note_done_by_hand()?;
             self.note_unticked(&unticked);
         }
         self.backlog.take_in();
@@ -760,25 +963,36 @@ impl<'a> Engine<'a> {
 
     /// `status.json` is a courtesy to other programs: the journal does not depend on it.
     pub(crate) fn write_status_file(&mut self) {
-        let dir = self.dir.loop_dir(self.journal.id);
         let mut status = status::status(&self.journal.state, self.clock.now());
         if let Some((health, beat)) = status.health.as_mut().zip(self.last_beat()) {
             health.last_beat = beat;
         }
         let status = serde_json::to_string(&status).unwrap_or_default();
-        drop(status::write(&dir, "status.json", &status));
+        // The private one tells those who watch the loop that there is news.
+        drop(status::write(&self.dir.loop_dir(self.journal.id), "status.json", &status));
+        self.publish("status.json", &status);
         self.status = StatusFile { stale: false, written: Some(self.clock.elapsed()) };
     }
 
     /// As `status.json`, a courtesy: `wiggum report` makes it again from the journal.
     fn write_report(&self) {
-        let Ok(report) = Report::read(&self.journal.store, self.journal.id, self.clock.now()) else { return };
-        let dir = self.dir.loop_dir(self.journal.id);
+        let Ok(report) =
+            Report::read(&self.journal.store, self.journal.id, EngineState::Alive, self.clock.now())
+        else {
+            return;
+        };
         if let Ok(text) = serde_json::to_string_pretty(&report) {
-            drop(status::write(&dir, "report.json", &text));
+            self.publish("report.json", &text);
         }
-        drop(status::write(&dir, "report.md", &report.markdown()));
-        drop(status::write(&dir, "report.html", &report.html()));
+        self.publish("report.md", &report.markdown());
+        self.publish("report.html", &report.html());
+    }
+
+    /// Writes a file of the loop that other programs read. Nothing hangs on it, and agents may have made
+    /// anything of the place where it goes.
+    fn publish(&self, name: &str, text: &str) {
+        let path = format!("{}/{name}", StateDir::shared_loop_dir(self.journal.id));
+        drop(beneath::replace(self.settings.workspace(), &path, text.as_bytes()));
     }
 
     fn end_processes(&mut self) {
@@ -787,7 +1001,7 @@ impl<'a> Engine<'a> {
             agent.process.stop(Stop::Asked, hurry);
         }
         if let Some(check) = self.check.take() {
-            check.stop(Stop::Asked, hurry);
+            check.process.stop(Stop::Asked, hurry);
         }
         if let Some(call) = self.call.take() {
             call.cancel.cancel();
@@ -796,7 +1010,8 @@ impl<'a> Engine<'a> {
     }
 
     pub(crate) fn watch_for_requests(&mut self) {
-        self.watcher = self.host.watch(&self.dir.wake_dir(), self.waker());
+        let places = [self.dir.wake_dir(), self.dir.agent_dir(self.journal.id)];
+        self.watcher = self.host.watch(&places, self.waker());
         self.woken.store(true, Ordering::Release);
     }
 
@@ -820,8 +1035,35 @@ impl<'a> Engine<'a> {
     }
 }
 
-fn refuse_unsupported(file: &BacklogFile) -> Result<(), EngineError> {
-    let problems = file.backlog().map(wiggum_backlog::Backlog::unsupported).unwrap_or_default();
+/// The files of the workspace that a run of this loop has printed to, this one and those before: a
+/// `journal.jsonl` of yesterday is still nobody's work.
+fn all_outputs(noted: &Path, now: &[String]) -> Result<Vec<String>, EngineError> {
+    let text = fs::read_to_string(noted).unwrap_or_default();
+    let mut all: Vec<String> = text.lines().map(str::to_owned).collect();
+    let new: Vec<String> = now.iter().filter(|name| !all.contains(name)).cloned().collect();
+    if !new.is_empty() {
+        all.extend(new);
+        let parent = noted.parent().map_or(Ok(()), fs::create_dir_all);
+        parent
+            .and_then(|()| fs::write(noted, all.join("\n")))
+            .map_err(|source| EngineError::Write { path: noted.to_owned(), source })?;
+    }
+    Ok(all)
+}
+
+/// Steps of a plan have retries, which are no iterations; and a plan may have used some before.
+fn adopt_plan(limits: &mut Limits, backlog: Option<&Backlog>, state: &Loop) {
+    let Some(plan) = backlog.and_then(Backlog::plan) else { return };
+    limits.retries_count = false;
+    limits.used_before = match state.run.number {
+        0 => plan.iterations_used.unwrap_or(0),
+        _ => state.policy.limits.used_before,
+    };
+}
+
+fn refuse_unsupported(file: &BacklogFile, policy: &Policy) -> Result<(), EngineError> {
+    let knows_role = |role: &str| policy.agents.roles.contains_key(role);
+    let problems = file.backlog().map(|backlog| backlog.unsupported(&knows_role)).unwrap_or_default();
     if problems.is_empty() {
         return Ok(());
     }
@@ -834,7 +1076,7 @@ fn take_over(
     settings: &Settings,
 ) -> Result<(LoopId, Epoch), EngineError> {
     let identity = Identity {
-        repository: settings.workspace.display().to_string(),
+        repository: settings.workspace().display().to_string(),
         backlog: settings.backlog_name.clone(),
         name: settings.name.clone(),
     };
@@ -844,6 +1086,9 @@ fn take_over(
         None => store.create_loop(&identity, LoopId(Uuid::now_v7()), now)?,
     };
     let epoch = acquire(host, store, record.id)?;
+    if record.identity.repository != identity.repository {
+        store.move_loop(record.id, &identity.repository)?;
+    }
     Ok((record.id, epoch))
 }
 
@@ -852,14 +1097,48 @@ pub(crate) fn acquire(host: &dyn Host, store: &mut Store, id: LoopId) -> Result<
     Ok(store.acquire(id, &host.identity(), &|other| host.is_alive(other), host.wall())?)
 }
 
+/// A loop that is refused is as it was before: not taken over, and not there if it was not.
+fn or_give_back<T>(
+    result: Result<T, EngineError>,
+    store: &mut Store,
+    id: LoopId,
+    epoch: Epoch,
+) -> Result<T, EngineError> {
+    if result.is_err() {
+        store.release(id, epoch)?;
+        store.forget_empty_loop(id)?;
+    }
+    result
+}
+
 /// Two loops may share a repository, but not a work tree at the same time.
-fn claim_workspace(dir: &StateDir) -> Result<ProcessLock, EngineError> {
+fn claim_workspace(
+    host: &dyn Host,
+    store: &Store,
+    dir: &StateDir,
+    workspace: &Path,
+) -> Result<ProcessLock, EngineError> {
     let path = dir.workspace_lock();
     match ProcessLock::try_acquire(&path) {
         Ok(Some(lock)) => Ok(lock),
-        Ok(None) => Err(EngineError::Busy { path: dir.path().to_owned() }),
+        Ok(None) => Err(EngineError::Busy { path: workspace.to_owned(), by: who_works(host, store)? }),
         Err(source) => Err(EngineError::Write { path, source }),
     }
+}
+
+/// The other loop of this store that an engine runs: there can be only one.
+fn who_works(host: &dyn Host, store: &Store) -> Result<String, EngineError> {
+    let own = host.identity();
+    for record in store.loops()? {
+        let Some(holder) = store.holder(record.id)?.filter(|holder| *holder != own && host.is_alive(holder))
+        else {
+            continue;
+        };
+        let Identity { name, backlog, .. } = &record.identity;
+        let since = since_words(store.held_since(record.id)?);
+        return Ok(format!(": {name} over {backlog}, process {}{since}", holder.pid));
+    }
+    Ok(String::new())
 }
 
 /// The state of a loop as its journal tells it.

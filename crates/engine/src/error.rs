@@ -9,12 +9,15 @@ use wiggum_store::StoreError;
 use wiggum_workspace::git::GitError;
 
 use crate::backlog_file::BacklogError;
+use crate::checkout::CheckoutError;
 use crate::checkpoints::Damage;
 
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     #[error("cannot create the state directory {path}")]
     StateDir { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Checkout(#[from] CheckoutError),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -25,8 +28,16 @@ pub enum EngineError {
     Unsupported { problems: Vec<String> },
     #[error("the work tree has uncommitted changes: {}", list(paths))]
     Dirty { paths: Vec<String> },
-    #[error("another loop works in this directory ({path})")]
-    Busy { path: PathBuf },
+    #[error("the git repository of this loop is gone: there is none at {path}")]
+    RepositoryGone { path: PathBuf },
+    #[error("commits cannot be signed, which git is configured to do (commit.gpgsign): {message}")]
+    CannotSign { message: String },
+    #[error("another loop works in {path}{by}")]
+    Busy {
+        path: PathBuf,
+        /// Which, if that can be told.
+        by: String,
+    },
     #[error("cannot read the prompt {path}")]
     Prompt { path: PathBuf, source: io::Error },
     #[error("cannot write {path}")]
@@ -45,6 +56,22 @@ pub enum EngineError {
     OtherBranch { wanted: String, found: String },
     #[error("the work tree has uncommitted changes: {}", list(paths))]
     Uncommitted { paths: Vec<String> },
+}
+
+impl EngineError {
+    /// Is it about what was asked, rather than something that failed? Then nothing has begun.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            Self::Dirty { .. }
+                | Self::RepositoryGone { .. }
+                | Self::CannotSign { .. }
+                | Self::Unsupported { .. }
+                | Self::Prompt { .. }
+                | Self::Glob { .. }
+                | Self::Busy { .. }
+        )
+    }
 }
 
 /// An error with all its causes in one line.

@@ -2,7 +2,7 @@
 //! told comes from a checkpoint.
 
 use wiggum_core::checkpoint::Checkpoint;
-use wiggum_core::event::{ContextFill, Event, Usage};
+use wiggum_core::event::{ContextFill, Event};
 use wiggum_core::handoff::{self, BY_AGENT, Trigger};
 use wiggum_core::ids::TaskId;
 use wiggum_core::signal::notes::Notes;
@@ -15,19 +15,12 @@ use crate::nudge::OURS;
 impl Engine<'_> {
     /// An agent tells how full its context is.
     pub(crate) fn heed_context(&mut self, used: u64, window: Option<u64>) {
-        let state = &self.journal.state;
+        let (now, state) = (self.clock.now(), &self.journal.state);
         let Some(open) = &state.open else { return };
         // Some agents tell the size of their context only at the end: it is that of the last time.
-        let Some(window) = window.or_else(|| state.handoffs.window(&open.agent)) else { return };
-        if let Some(trigger) = state.policy.handoff.by_context(ContextFill { used, window }) {
-            self.start_handoff(trigger);
-        }
-    }
-
-    /// An agent tells what it has used so far.
-    pub(crate) fn heed_usage(&mut self, usage: Usage) {
-        if let Some(trigger) = handoff::by_spending(&self.journal.state, usage) {
-            self.start_handoff(trigger);
+        let window = window.or_else(|| state.handoffs.window(&open.agent));
+        if let (Some(window), Some(agent)) = (window, &mut self.agent) {
+            agent.figures.filled(ContextFill { used, window }, now);
         }
     }
 
@@ -67,7 +60,9 @@ impl Engine<'_> {
         };
         let problem = match self.journal.text(&sha256) {
             Ok(Some(text)) => match serde_json::from_str::<Checkpoint>(&text) {
-                Ok(checkpoint) => return handoff::continuation(&checkpoint, carried),
+                Ok(checkpoint) => {
+                    return handoff::continuation(&checkpoint.as_of_now(&self.journal.state), carried);
+                }
                 Err(error) => error.to_string(),
             },
             Ok(None) => "it is missing".to_owned(),

@@ -9,6 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use wiggum_core::decide::Plan;
 use wiggum_core::event::Trouble;
+use wiggum_core::figures;
 use wiggum_core::health::{self, Novelty, Pulse, Sample};
 use wiggum_core::state::add_millis;
 use wiggum_workspace::crash;
@@ -18,8 +19,12 @@ use crate::clock::Clock;
 use crate::engine::{Engine, RunningAgent};
 use crate::tree::stamp_of_tree;
 
-/// How far the last sign of life in `status.json` may be behind while the agent only talks.
+/// How far the last sign of progress in `status.json` may be behind while nothing is recorded.
 const LAST_BEAT_INTERVAL: Duration = Duration::from_secs(5);
+
+/// How many files a look at the workspace goes through: more than most have with all that builds leave
+/// there, and few enough to take a second or two every quarter of an hour.
+const LOOKED_AT: usize = 200_000;
 
 /// Listens to an agent's output, on the thread that reads it.
 pub(crate) struct Ear {
@@ -32,7 +37,7 @@ struct LastHeard {
     /// When the agent was started, by both clocks.
     at: Timestamp,
     since: Duration,
-    /// Milliseconds from then to the last sign of life.
+    /// Milliseconds from then to when it last said something new.
     millis: AtomicU64,
 }
 
@@ -46,7 +51,7 @@ impl Ear {
     }
 }
 
-/// What the engine knows of an agent's signs of life.
+/// What the engine knows of an agent's signs of progress.
 pub(crate) struct Heart {
     pulse: Pulse,
     heard: Arc<LastHeard>,
@@ -67,19 +72,24 @@ impl Heart {
 
     pub(crate) fn pulse(&mut self) -> &Pulse {
         let heard = add_millis(self.heard.at, self.heard.millis.load(Ordering::Relaxed));
-        self.pulse.beat(heard);
+        self.pulse.hear(heard);
         &self.pulse
     }
 }
 
 impl Engine<'_> {
-    /// Adds to a plan what the health of the agent at work asks for.
+    /// Adds to a plan what the figures and the health of the agent at work ask for.
     pub(crate) fn look_after_agent(&mut self, plan: &mut Plan) {
         let now = self.clock.now();
         let Some(agent) = self.agent.as_mut().filter(|agent| !agent.is_ending()) else { return };
-        let cure = health::decide(&self.journal.state, agent.heart.pulse(), now);
-        plan.actions.extend(cure.actions);
-        plan.wake_at = [plan.wake_at, cure.wake_at].into_iter().flatten().min();
+        let state = &self.journal.state;
+        for more in [
+            figures::decide(state, &agent.figures, agent.model.as_deref(), now),
+            health::decide(state, agent.heart.pulse(), now),
+        ] {
+            plan.actions.extend(more.actions);
+            plan.wake_at = [plan.wake_at, more.wake_at].into_iter().flatten().min();
+        }
     }
 
     /// Only when a moment has come at which it matters: nothing here is done again and again.
@@ -88,25 +98,22 @@ impl Engine<'_> {
         let files = self.files_stamp();
         let now = self.clock.now();
         if let Some(agent) = &mut self.agent {
-            let cpu = agent.process.cpu_time().map(Into::into);
+            // What runs beside an agent that has no tool call under way is nothing that it waits for.
+            let at_work = !agent.tells_calls || agent.figures.has_open_calls();
+            let tools = agent.process.tools_time().filter(|_| at_work).map(Into::into);
             agent.heart.pulse();
-            agent.heart.pulse.feel(Sample { cpu, files }, now);
+            agent.heart.pulse.feel(Sample { tools, files }, now);
         }
     }
 
-    /// Another number means that the agent changed files or committed. Nothing is known while a git of
-    /// the agent's holds the index.
+    /// Another number means that files of the workspace have changed, also those that git ignores, such as
+    /// what a build makes; or that the agent committed. Nothing is known while a git of the agent's holds
+    /// its lock.
     fn files_stamp(&self) -> Option<u64> {
         let mut hasher = DefaultHasher::new();
-        let Some(git) = &self.git else {
-            stamp_of_tree(&self.settings.workspace, &self.settings.backlog).hash(&mut hasher);
-            return Some(hasher.finish());
-        };
-        git.head().ok()?.commit.hash(&mut hasher);
-        for path in git.status().ok()?.paths() {
-            let data = std::fs::symlink_metadata(self.settings.workspace.join(&path)).ok();
-            let facts = data.map(|data| (data.len(), data.modified().ok()));
-            (path, facts).hash(&mut hasher);
+        stamp_of_tree(self.settings.workspace(), &self.settings.no_work(), LOOKED_AT).hash(&mut hasher);
+        if let Some(git) = &self.git {
+            git.head().ok()?.commit.hash(&mut hasher);
         }
         Some(hasher.finish())
     }
@@ -115,7 +122,7 @@ impl Engine<'_> {
         self.status.refresh_after(LAST_BEAT_INTERVAL, self.clock.elapsed());
     }
 
-    /// The last sign of life, for whoever looks.
+    /// The last sign of progress, for whoever looks.
     pub(crate) fn last_beat(&mut self) -> Option<Timestamp> {
         self.agent.as_mut().map(|agent| agent.heart.pulse().last_beat)
     }
@@ -142,17 +149,18 @@ mod tests {
     use crate::host::Machine;
 
     #[test]
-    fn only_what_is_new_is_heard_as_a_beat() {
+    fn only_what_is_new_is_heard_and_nothing_heard_is_progress() {
         let clock = Clock::starting_after(Arc::new(Machine::new()), None);
         let (mut heart, mut ear) = Heart::new(clock, true);
-        let start = heart.pulse().last_beat;
-        // Whatever the clock does, a beat is not before it.
+        let start = heart.pulse().clone();
+        // Whatever the clock does, nothing is heard before it.
         while ear.last.clock.elapsed() < ear.last.since + Duration::from_millis(2) {
             std::hint::spin_loop();
         }
         ear.hear(b"... \r\x1b[2K\xe2\xa0\x8b");
-        assert_eq!(heart.pulse().last_beat, start);
-        ear.hear(b"Compiling");
-        assert!(heart.pulse().last_beat > start);
+        assert_eq!(*heart.pulse(), start);
+        ear.hear(b"working 1");
+        assert_ne!(*heart.pulse(), start);
+        assert_eq!(heart.pulse().last_beat, start.last_beat);
     }
 }

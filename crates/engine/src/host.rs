@@ -4,7 +4,7 @@
 //! on purpose (`wiggum-sim`), or runs agents without a process of their own. Files are not part of it:
 //! a loop's directory is a real one everywhere.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use wiggum_store::{Holder, Store, StoreError};
 use wiggum_workspace::git::{Git, GitError};
-use wiggum_workspace::process::{self, Grace, Identity, Launch, LaunchError, Running, Sink, Stop};
+use wiggum_workspace::process::{
+    self, Grace, Identity, Launch, LaunchError, Running, Sink, Stop, Tip, Watchdog,
+};
 
 use crate::engine::Input;
 use crate::wake;
@@ -36,6 +38,17 @@ pub trait Host: Send + Sync {
     /// Ends everything that was launched with this marker, and says how much that was.
     fn end_marked(&self, name: &str, value: &str) -> u32;
 
+    /// Starts a process beside us which ends everything with this marker if we are killed; `None` where
+    /// that is not possible or not needed. `program` is this binary.
+    fn watch_over(
+        &self,
+        program: &Path,
+        name: &str,
+        value: &str,
+        lock: &Path,
+        tip: Option<Tip<'_>>,
+    ) -> std::io::Result<Option<Watchdog>>;
+
     /// Who this engine is, to tell it from all others.
     fn identity(&self) -> Holder;
 
@@ -47,8 +60,8 @@ pub trait Host: Send + Sync {
     /// The repository around a directory, if there is one.
     fn repository(&self, workspace: &Path) -> Result<Option<Git>, GitError>;
 
-    /// Calls `wake` whenever something in this directory changes, as long as what is returned is kept.
-    fn watch(&self, dir: &Path, wake: Arc<dyn Fn() + Send + Sync>) -> Option<Box<dyn Send>>;
+    /// Calls `wake` whenever something in these directories changes, as long as what is returned is kept.
+    fn watch(&self, places: &[PathBuf], wake: Arc<dyn Fn() + Send + Sync>) -> Option<Box<dyn Send>>;
 }
 
 /// A program that was launched.
@@ -56,8 +69,8 @@ pub trait Program {
     /// Asks for its end and returns at once.
     fn stop(&self, why: Stop, grace: Grace);
 
-    /// Time on the processor, of all it started too; nothing where that cannot be told.
-    fn cpu_time(&self) -> Option<Duration> {
+    /// Time on the processor of programs that it started; nothing where that cannot be told.
+    fn tools_time(&self) -> Option<Duration> {
         None
     }
 }
@@ -67,8 +80,8 @@ impl Program for Running {
         Self::stop(self, why, grace);
     }
 
-    fn cpu_time(&self) -> Option<Duration> {
-        Self::cpu_time(self)
+    fn tools_time(&self) -> Option<Duration> {
+        Self::tools_time(self)
     }
 }
 
@@ -120,6 +133,17 @@ impl Host for Machine {
         process::end_marked(name, value)
     }
 
+    fn watch_over(
+        &self,
+        program: &Path,
+        name: &str,
+        value: &str,
+        lock: &Path,
+        tip: Option<Tip<'_>>,
+    ) -> std::io::Result<Option<Watchdog>> {
+        process::watch_over(program, name, value, lock, tip)
+    }
+
     fn identity(&self) -> Holder {
         let Identity { pid, started, boot, host } = process::identity();
         Holder { pid, started, boot, host }
@@ -138,7 +162,7 @@ impl Host for Machine {
         Git::discover(workspace)
     }
 
-    fn watch(&self, dir: &Path, wake: Arc<dyn Fn() + Send + Sync>) -> Option<Box<dyn Send>> {
-        wake::watch(dir, &wake)
+    fn watch(&self, places: &[PathBuf], wake: Arc<dyn Fn() + Send + Sync>) -> Option<Box<dyn Send>> {
+        wake::watch(places, &wake)
     }
 }

@@ -1,5 +1,6 @@
-//! One attempt at one task: the agent's start and end, and the checks.
+//! One attempt at one task: the agent's start and end.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs;
 use std::sync::Arc;
@@ -7,34 +8,43 @@ use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use wiggum_agents::{Assignment, CommandText, Finished, McpServer, Problem, Session, StreamParser};
+use wiggum_agents::{
+    AgentEvent, Assignment, CommandText, Finished, McpServer, Problem, Session, StreamParser,
+};
+use wiggum_core::admit::rewords;
+use wiggum_core::budget;
+use wiggum_core::commits;
 use wiggum_core::decide::StopWhy;
 use wiggum_core::event::{
-    AgentFacts, Claim, ClaimSource, Event, Evidence, Exit, Failure, Flag, FlagKind, Trouble, Usage,
+    AgentFacts, BaselineOutcome, Claim, ClaimSource, Event, Exit, Failure, Flag, FlagKind, Trouble, Usage,
 };
+use wiggum_core::figures::{self, Figures};
+use wiggum_core::handoff;
 use wiggum_core::ids::{Attempt, Iteration, TaskId};
 use wiggum_core::policy::Millis;
 use wiggum_core::prompt::{self, PastAttempt, PromptParts};
-use wiggum_core::redact::Redactor;
-use wiggum_core::signal::claim::ClaimReader;
+use wiggum_core::redact::{Redactor, Secrets};
 use wiggum_core::signal::error::{failure_from, failure_of};
 use wiggum_core::signal::escalation::read_escalations;
 use wiggum_core::signal::notes::read_notes;
+use wiggum_core::signal::{ClaimReader, DEFAULT_PROMISES, claim_mark};
 use wiggum_core::stream::Stream;
-use wiggum_core::task::{FileStatus, Work};
-use wiggum_core::verdict::{Check, checks_for};
+use wiggum_core::task::{FileStatus, Task, Work};
+use wiggum_core::verdict::checks_for;
 use wiggum_store::Transcript;
 use wiggum_workspace::crash;
-use wiggum_workspace::process::{self, Capture, CommandLine, Ended, Launch, Sink};
+use wiggum_workspace::process::{self, CommandLine, Ended, Launch, Sink};
 
 use crate::agent::{self, ChosenSession};
-use crate::backlog_file::{BacklogError, difference};
+use crate::backlog_file::BacklogError;
+use crate::checkout::Checkout;
 use crate::clock::Clock;
 use crate::engine::{Engine, Input, RunningAgent, Tap};
 use crate::error::{EngineError, chain};
 use crate::health::{Ear, Heart};
 use crate::nudge::{self, Nudges};
 use crate::reports::{self, Reports};
+use crate::state_dir::StateDir;
 use crate::status;
 use crate::work;
 
@@ -50,9 +60,11 @@ impl Engine<'_> {
         attempt: Attempt,
         agent: &str,
         carried: Option<&str>,
+        accepted: bool,
     ) -> Result<(), EngineError> {
         let work = self.journal.state.task(task).map_or(Work::Agent, |entry| entry.spec.work.clone());
-        if work.is_agents() && !self.set_money_aside()? {
+        let by_agent = work.is_agents() && !accepted;
+        if by_agent && !self.set_money_aside()? {
             return Ok(());
         }
         let (base, branch) = match &self.git {
@@ -63,13 +75,19 @@ impl Engine<'_> {
             None => (None, None),
         };
         let carried = self.carry_over(task, carried, base.as_deref())?;
+        if accepted && carried.is_none() {
+            // What was accepted does not fit any more: somebody has to work on it again.
+            self.record(Event::TaskReopened { task: task.clone(), by: "wiggum".to_owned() });
+            return Ok(());
+        }
         let (mut prompt, mut session) = (String::new(), None);
-        if work.is_agents() {
-            prompt = self.build_prompt(task, attempt, agent, carried.is_some())?;
+        if by_agent {
+            prompt = self.build_prompt(iteration, task, attempt, agent, carried.is_some())?;
             session = self.choose_session(agent);
         }
-        let command = match self.settings.agent(agent).filter(|_| work.is_agents()) {
+        let command = match self.settings.agent(agent).filter(|_| by_agent) {
             Some(agent) => agent.driver.describe(),
+            None if accepted => "land the accepted work".to_owned(),
             None => work::describe(&work),
         };
         let prompt_blob = self.journal.keep_whole(&prompt);
@@ -83,8 +101,9 @@ impl Engine<'_> {
             command,
             agent: agent.to_owned(),
             session: session.as_ref().map(|session| session.id().to_owned()),
-            workspace: self.settings.workspace.display().to_string(),
+            workspace: self.settings.workspace().display().to_string(),
             prompt: prompt_blob,
+            accepted,
         });
         // What is there before the agent is known before it is known that there is one: whoever finds
         // this iteration under way after a crash compares with that.
@@ -92,10 +111,16 @@ impl Engine<'_> {
         self.note_own_files()?;
         self.flush()?;
         crash::point("before agent");
+        if work.is_agents() {
+            self.tell_attempts(Some(task))?;
+        }
         self.bring_work_in_place(carried.as_deref())?;
         if carried.is_some() {
             // The work of the last attempt may hold a prompt of its own.
             self.note_own_files()?;
+        }
+        if accepted {
+            return Ok(());
         }
         if !work.is_agents() {
             return self.start_work(&work);
@@ -113,6 +138,7 @@ impl Engine<'_> {
 
     fn build_prompt(
         &mut self,
+        iteration: Iteration,
         task: &TaskId,
         attempt: Attempt,
         agent: &str,
@@ -140,16 +166,27 @@ impl Engine<'_> {
             .into_iter()
             .map(|check| check.command)
             .collect();
+        let green = entry.baseline.iter().filter(|(_, outcome)| *outcome == BaselineOutcome::Green);
+        let green_before: Vec<String> = green.map(|(command, _)| command.clone()).collect();
+        let red_before: Vec<String> =
+            self.journal.state.baseline.red().map(|checked| checked.command.clone()).collect();
+        let rules = &self.journal.state.policy.claims;
         Ok(prompt::build(&PromptParts {
             instructions: &instructions,
             task: &entry.spec,
             attempt,
+            promise: rules.promises.first().map_or(DEFAULT_PROMISES[0], String::as_str),
+            mark: &claim_mark(self.journal.id, iteration, attempt),
             attempts: &attempts,
             guidance: &entry.guidance,
             checks: &checks,
             continuation: &continuation,
+            decided: &handoff::decided_before(&self.journal.state, &entry.spec),
             learnt: &learnt,
+            budget: &budget::told_to_agent(&self.journal.state, task),
             tools: self.settings.hands_tools_to(agent),
+            green_before: &green_before,
+            red_before: &red_before,
         }))
     }
 
@@ -173,6 +210,8 @@ impl Engine<'_> {
         if mcp.is_some() {
             Reports::prepare(&reports)?;
         }
+        let ceiling = budget::ceiling(&self.journal.state, task);
+        let answers = model.as_deref().or(agent.driver.model());
         let assignment = Assignment {
             prompt,
             prompt_file: &prompt_file,
@@ -180,24 +219,35 @@ impl Engine<'_> {
             session: session.map_or(Session::Fresh, ChosenSession::session),
             model: model.as_deref(),
             mcp: mcp.as_ref(),
+            ceiling,
+            prices: answers.and_then(|model| self.prices_of(model)),
         };
         let invocation = agent.driver.invocation(&assignment);
-        let mut launch = Launch::new(command_line(invocation.command)?, &self.settings.workspace);
+        let mut launch = Launch::new(command_line(invocation.command)?, self.settings.workspace());
         launch.stdin = invocation.stdin.map_or(process::Input::Nothing, process::Input::Bytes);
         launch.env = self.environment(iteration, task, attempt);
         let added = invocation.env.iter().chain(&agent.env);
+        launch.env.push((commits::VARIABLE.into(), commits::ACTION.into()));
         launch.env.extend(added.map(|(name, value)| (name.into(), value.into())));
         launch.env.extend(model.clone().map(|model| ("WIGGUM_MODEL".into(), model.into())));
         launch.env.push((nudge::VARIABLE.into(), self.dir.nudges(id).into()));
         launch.env_remove = agent.withheld().into_iter().map(Into::into).collect();
         launch.marker = Some(("WIGGUM_LOOP_ID".to_owned(), id.to_string()));
         launch.confinement = self.confinement(agent);
-        let live = agent.driver.abilities().live;
-        let (heart, ear) = Heart::new(self.clock.clone(), live);
+        let abilities = agent.driver.abilities();
+        let (heart, ear) = Heart::new(self.clock.clone(), abilities.live);
+        let bounds = figures::Traits {
+            can_be_asked: abilities.nudge,
+            bounds_cost: abilities.bounds_cost,
+            bounds_tokens: abilities.bounds_tokens,
+        };
+        let figures = Figures::new(bounds, self.journal.state.spending.shared, self.clock.now());
+        let answers = answers.map(str::to_owned);
         let sink = AgentSink {
             sender: self.sender.clone(),
             parser: agent.driver.parser(),
             redactors: [Redactor::new(self.secrets.clone()), Redactor::new(self.secrets.clone())],
+            secrets: self.secrets.clone(),
             ear,
             tap: self.settings.tap.clone(),
             transcript: Some(Transcript::create(&self.dir.transcripts(id), iteration, attempt, task)),
@@ -207,14 +257,18 @@ impl Engine<'_> {
         if let Some(tap) = &self.settings.tap {
             tap.agent_started(iteration, attempt, task, &agent.name);
         }
+        self.keep_watchdog();
         let process = self.host.launch(launch, Box::new(sink))?;
         self.agent = Some(RunningAgent {
             process,
             prompt: prompt.to_owned(),
             stopping: None,
             heart,
+            figures,
+            model: answers,
+            tells_calls: abilities.calls,
             nudges: Nudges::open(self.dir.nudges(id)),
-            reports: mcp.map(|_| Reports::open(reports.clone(), self.host.watch(&reports, self.waker()))),
+            reports: mcp.map(|_| Reports::open(reports.clone(), self.host.watch(&[reports], self.waker()))),
             given_up: None,
         });
         Ok(())
@@ -237,7 +291,7 @@ impl Engine<'_> {
     }
 
     /// What agents and checks find in their environment.
-    fn environment(
+    pub(crate) fn environment(
         &self,
         iteration: Iteration,
         task: &TaskId,
@@ -258,15 +312,18 @@ impl Engine<'_> {
         self.close_nudges();
         // What it said last may not have been looked at.
         self.take_reports()?;
-        let (prompt, stopping, given_up) = match self.agent.take() {
-            Some(agent) => (agent.prompt, agent.stopping, agent.given_up),
-            None => Default::default(),
-        };
-        let finished = &match given_up {
-            Some(trouble) => agent::given_up(finished, trouble),
-            None => finished.clone(),
-        };
-        let usage = self.usage_of(finished);
+        let (mut prompt, mut stopping, mut finished, mut figures) =
+            (String::new(), None, finished.clone(), None);
+        if let Some(agent) = self.agent.take() {
+            if let Some(trouble) = agent.given_up {
+                finished = agent::given_up(&finished, trouble);
+            }
+            // As the agent told it, else as it is configured for this task.
+            finished.facts.model = agent.model.or(finished.facts.model);
+            (prompt, stopping, figures) = (agent.prompt, agent.stopping, Some(agent.figures));
+        }
+        let finished = &finished;
+        let usage = self.usage_of(finished, figures.as_ref());
         self.settle(usage)?;
         crash::point("agent ended");
         if !self.agent_stage() {
@@ -282,7 +339,9 @@ impl Engine<'_> {
                 self.charge_interrupted(usage, finished);
                 self.interrupt_agent("the run's time was up", ended.ended_processes)
             }
-            Some(StopWhy::AgentTimeout | StopWhy::Unresponsive | StopWhy::Handoff) | None => {
+            Some(StopWhy::AgentTimeout | StopWhy::Unresponsive | StopWhy::Handoff | StopWhy::OverBudget)
+            | None => {
+                self.note_ceiling(finished, usage);
                 self.judge_agent(ended, finished, usage, &prompt, flags)
             }
         }
@@ -292,7 +351,8 @@ impl Engine<'_> {
     /// it wrote must not be read as a person's word later.
     pub(crate) fn interrupt_agent(&mut self, reason: &str, ended_processes: u32) -> Result<(), EngineError> {
         if let Some(task) = self.journal.state.open.as_ref().map(|open| open.task.clone()) {
-            self.guard_backlog(&task)?;
+            let (_, flags) = self.guard_backlog(&task)?;
+            self.notice_taken_back(&task, &flags);
         }
         self.interrupt_iteration(reason, ended_processes)
     }
@@ -320,17 +380,20 @@ impl Engine<'_> {
         let reported = open.reported.clone();
         let (ticked, backlog_flags) = self.guard_backlog(&task)?;
         flags.extend(backlog_flags);
+        flags.extend(self.note_found_commits()?);
         flags.extend(self.touched()?);
         let rules = &self.journal.state.policy.claims;
         let promises: Vec<&str> = rules.promises.iter().map(String::as_str).collect();
-        let reader = ClaimReader { task: &task, prompt, promises: &promises };
+        let mark = claim_mark(self.journal.id, iteration, attempt);
+        let reader = ClaimReader { task: &task, prompt, promises: &promises, mark: Some(&mark) };
         let claim = reader.read(&finished.message).or(ticked).or(reported.claim);
         let phrase = rules.phrase(&finished.message).map(str::to_owned);
         let mut questions = reported.questions;
         questions.extend(read_escalations(&finished.message, prompt));
         let failed = finished.problem.is_some() || ended.exit == Exit::TimedOut;
         let error = (failed && questions.is_empty())
-            .then(|| describe_failure(ended.exit, finished, ended.duration.into()));
+            .then(|| describe_failure(ended.exit, finished, ended.duration.into()))
+            .map(|failure| self.with_withheld(failure));
         if matches!(ended.exit, Exit::Code { .. }) {
             self.warn_of_unpriced(usage, finished.facts.model.as_deref());
         }
@@ -361,22 +424,20 @@ impl Engine<'_> {
 
     /// Puts `.wiggum/` back if the agent removed it or part of it.
     fn restore_state(&mut self) -> Result<Vec<Flag>, EngineError> {
+        let mark_gone = Checkout::restore_mark(&self.dir)?;
         let store_gone = self.journal.store.restore_if_gone()?;
-        let loop_dir = self.dir.loop_dir(self.journal.id);
-        let gone = store_gone || !loop_dir.is_dir() || !self.dir.wake_dir().is_dir();
-        if !gone {
-            return Ok(Vec::new());
+        let agent_dir = self.dir.agent_dir(self.journal.id);
+        let gone = store_gone || !agent_dir.is_dir() || !self.dir.wake_dir().is_dir();
+        if gone {
+            self.make_directories()?;
+            if let Some(guardian) = &self.guardian {
+                guardian.store(&self.dir.guard_dir(self.journal.id))?;
+            }
+            self.watch_for_requests();
         }
-        self.dir
-            .create()
-            .and_then(|()| fs::create_dir_all(&loop_dir))
-            .map_err(|source| EngineError::StateDir { path: self.dir.path().to_owned(), source })?;
-        if let Some(guardian) = &self.guardian {
-            guardian.store(&self.dir.guard_dir(self.journal.id))?;
-        }
-        self.watch_for_requests();
         let detail = "it was removed while the agent ran".to_owned();
-        Ok(vec![Flag { kind: FlagKind::StateTouched, what: ".wiggum".to_owned(), detail }])
+        let flag = Flag { kind: FlagKind::StateTouched, what: StateDir::NAME.to_owned(), detail };
+        Ok((gone || mark_gone).then_some(flag).into_iter().collect())
     }
 
     /// Statuses are not the agent's to write: what it changed is put back. Its own tick counts as a
@@ -385,24 +446,45 @@ impl Engine<'_> {
         if self.backlog.is_known() {
             return Ok((None, Vec::new()));
         }
-        let good = self.backlog.backlog().cloned();
+        let good = self.backlog.last_known().cloned();
         match self.backlog.refresh() {
-            Ok(crate::backlog_file::Refresh::Unchanged) => return Ok((None, Vec::new())),
+            Ok(crate::backlog_file::Refresh::Unchanged) => {
+                // As it was: what people added meanwhile may have been written over.
+                self.take_edits()?;
+                self.keep_added()?;
+                return Ok((None, Vec::new()));
+            }
             Ok(crate::backlog_file::Refresh::Changed) => {}
             Err(error @ (BacklogError::Read { .. } | BacklogError::Problems(_))) => {
-                return self.put_back_backlog(good, &chain(&error));
+                let flags = self.put_back_backlog(good, &chain(&error))?;
+                return Ok((None, flags));
             }
             Err(error) => return Err(error.into()),
         }
-        let Some(found) = self.backlog.backlog().cloned() else { return Ok((None, Vec::new())) };
-        let before = good.as_ref().map_or(0, |good| good.tasks().len());
-        let limit = usize::try_from(self.journal.state.policy.limits.max_tasks).unwrap_or(usize::MAX);
-        if found.tasks().len() > before.max(limit) {
-            let message = format!("{} tasks, more than the limit of {limit}", found.tasks().len());
-            return self.put_back_backlog(good, &message);
+        // What people added meanwhile is theirs, and not the agent's to answer for.
+        self.take_edits()?;
+        let (claim, put_back) = self.put_back_statuses(task)?;
+        let mut flags = Vec::new();
+        if claim.is_none() {
+            flags.push(backlog_flag(&self.settings.backlog_name, "changed while the agent ran"));
         }
+        flags.extend(put_back);
+        let refusals = self.refuse_changes(good.as_ref())?;
+        flags.extend(self.undo_refused(refusals, good)?);
+        flags.extend(self.flags_of_taken_out());
+        self.keep_added()?;
+        self.take_in_backlog();
+        Ok((claim, flags))
+    }
+
+    /// Statuses are the engine's to write: others are put back, and the tick of the task's own box may be a claim.
+    pub(crate) fn put_back_statuses(
+        &mut self,
+        task: &TaskId,
+    ) -> Result<(Option<Claim>, Vec<Flag>), EngineError> {
+        let Some(found) = self.backlog.backlog().cloned() else { return Ok((None, Vec::new())) };
         let mut claim = None;
-        let mut flags = vec![backlog_flag(&self.settings.backlog_name, "changed while the agent ran")];
+        let mut flags = Vec::new();
         for found in found.tasks() {
             // A status the dialect has no word for stands there as open, and stays that.
             let expected = match self.journal.state.task(&found.id).map(|entry| entry.spec.status) {
@@ -415,7 +497,7 @@ impl Engine<'_> {
             if found.status == expected {
                 continue;
             }
-            let own_tick = found.id == *task && found.status == FileStatus::Done;
+            let own_tick = found.status == FileStatus::Done && self.is_line_of(found, task);
             if own_tick && self.backlog.backlog().is_some_and(wiggum_backlog::Backlog::ticks_are_claims) {
                 claim = Some(Claim { text: "ticked its box".to_owned(), source: ClaimSource::TickedBox });
             } else {
@@ -429,15 +511,6 @@ impl Engine<'_> {
             }
             self.backlog.edit(|backlog| backlog.set_status(found.id.as_str(), expected))?;
         }
-        if claim.is_some() {
-            flags.remove(0);
-        }
-        if let Some(event) =
-            self.backlog.backlog().and_then(|backlog| difference(&self.journal.state, backlog))
-        {
-            self.record(event);
-        }
-        self.backlog.take_in();
         Ok((claim, flags))
     }
 
@@ -445,91 +518,15 @@ impl Engine<'_> {
         self.backlog.backlog().is_none_or(|backlog| backlog.dialect().can_say(status))
     }
 
-    /// The agent (or somebody meanwhile) left a backlog that cannot be used: the last good one comes
-    /// back, and what was found is kept beside the journal.
-    fn put_back_backlog(
-        &mut self,
-        good: Option<wiggum_backlog::Backlog>,
-        problem: &str,
-    ) -> Result<(Option<Claim>, Vec<Flag>), EngineError> {
-        let Some(good) = good else { return Ok((None, Vec::new())) };
-        let rejected = self.dir.loop_dir(self.journal.id).join("backlog-rejected");
-        let found = self.backlog.put_back(good)?;
-        fs::write(&rejected, found)
-            .map_err(|source| EngineError::Write { path: rejected.clone(), source })?;
-        let detail = format!("{problem}; put back, what was found is in {}", rejected.display());
-        Ok((None, vec![backlog_flag(&self.settings.backlog_name, &detail)]))
-    }
-
-    pub(crate) fn start_check(
-        &mut self,
-        iteration: Iteration,
-        attempt: Attempt,
-        check: &Check,
-    ) -> Result<(), EngineError> {
-        crash::point("before check");
-        let Some(task) = self.journal.state.open.as_ref().map(|open| open.task.clone()) else {
-            return Ok(());
-        };
-        let started = CommandLine::parse(&check.command).map_err(LaunchProblem::from).and_then(|command| {
-            let mut launch = Launch::new(command, &self.settings.workspace);
-            launch.env = self.environment(iteration, &task, attempt);
-            launch.marker = Some(("WIGGUM_LOOP_ID".to_owned(), self.journal.id.to_string()));
-            let redactor = Redactor::new(self.secrets.clone());
-            let sink = CheckSink { sender: self.sender.clone(), capture: Capture::new(), redactor };
-            Ok(self.host.launch(launch, Box::new(sink))?)
-        });
-        match started {
-            Ok(running) => {
-                let timeout = self.journal.state.policy.checks.timeout;
-                self.check_deadline = timeout.map(|limit| self.clock.elapsed() + limit.as_duration());
-                self.check = Some(running);
-                self.check_started = Some(self.clock.elapsed());
-                crash::point("after check start");
-                Ok(())
-            }
-            Err(problem) => {
-                let exit = Exit::NotStarted;
-                let ended = Ended { exit, duration: Duration::ZERO, ended_processes: 0 };
-                self.gather(ended, &chain(&problem));
-                Ok(())
-            }
-        }
-    }
-
-    pub(crate) fn check_ended(&mut self, ended: Ended, output: &str) -> Result<(), EngineError> {
-        // A check that was given up has no say any more.
-        if self.check.take().is_some() && !self.is_interrupted() {
-            self.gather(ended, output);
-        }
-        self.check_deadline = None;
-        crash::point("check ended");
-        Ok(())
-    }
-
-    fn gather(&mut self, ended: Ended, output: &str) {
-        let Some(open) = &self.journal.state.open else { return };
-        let (iteration, attempt) = (open.iteration, open.attempt);
-        let checks = self
-            .journal
-            .state
-            .task(&open.task)
-            .map(|entry| checks_for(&self.journal.state.policy, &entry.spec))
-            .unwrap_or_default();
-        let Some(check) = checks.into_iter().nth(open.evidence.len()) else { return };
-        let output = self.journal.keep(output);
-        let evidence = Evidence {
-            name: check.name,
-            command: check.command,
-            exit: ended.exit,
-            output,
-            duration: ended.duration.into(),
-        };
-        self.record(Event::EvidenceGathered { iteration, attempt, evidence });
+    /// Is it what the file says of the task at work, perhaps with what was done added to its words?
+    fn is_line_of(&self, found: &Task, task: &TaskId) -> bool {
+        let known = |id: &TaskId| self.journal.state.task(id);
+        found.id == *task
+            || known(&found.id).is_none() && known(task).is_some_and(|entry| rewords(&entry.spec, found))
     }
 }
 
-fn backlog_flag(name: &str, detail: &str) -> Flag {
+pub(crate) fn backlog_flag(name: &str, detail: &str) -> Flag {
     Flag { kind: FlagKind::BacklogTouched, what: name.to_owned(), detail: detail.to_owned() }
 }
 
@@ -547,7 +544,7 @@ fn describe_failure(exit: Exit, finished: &Finished, duration: Millis) -> Failur
 
 /// Why an agent or a check could not be started.
 #[derive(Debug, thiserror::Error)]
-enum LaunchProblem {
+pub(crate) enum LaunchProblem {
     #[error("cannot write the prompt")]
     Prompt(#[from] std::io::Error),
     #[error(transparent)]
@@ -591,6 +588,8 @@ struct AgentSink {
     clock: Clock,
     /// Of standard output and standard error.
     redactors: [Redactor; 2],
+    /// What the parser puts together of several lines may be one again.
+    secrets: Secrets,
     ear: Ear,
     tap: Option<Arc<dyn Tap>>,
 }
@@ -619,7 +618,12 @@ impl Sink for AgentSink {
             tap.agent_ended(ended.exit);
         }
         let now = self.clock.now().to_zoned(TimeZone::system());
-        let finished = Box::new(self.parser.finish(ended.exit, &now));
+        let mut finished = Box::new(self.parser.finish(ended.exit, &now));
+        self.hide(&mut finished.message);
+        self.hide(&mut finished.complaints);
+        if let Some(problem) = &mut finished.problem {
+            self.hide(&mut problem.message);
+        }
         drop(self.sender.send(Input::AgentEnded { ended, finished }));
     }
 }
@@ -636,38 +640,37 @@ impl AgentSink {
         if let Some(tap) = &self.tap {
             tap.output(stream, bytes);
         }
-        let events = self.parser.push(stream, bytes);
+        let mut events = self.parser.push(stream, bytes);
+        for event in &mut events {
+            self.hide_in(event);
+        }
         if !events.is_empty() {
             drop(self.sender.send(Input::Agent(events)));
         }
     }
-}
 
-struct CheckSink {
-    sender: SyncSender<Input>,
-    capture: Capture,
-    redactor: Redactor,
-}
-
-impl CheckSink {
-    fn pass_on(&mut self, bytes: &[u8]) {
-        self.capture.push(bytes);
-        drop(self.sender.send(Input::CheckOutput(String::from_utf8_lossy(bytes).into_owned())));
-    }
-}
-
-impl Sink for CheckSink {
-    fn output(&mut self, _stream: Stream, bytes: &[u8]) {
-        // Both streams are one here, as in a terminal.
-        let shown = self.redactor.push(bytes);
-        self.pass_on(&shown);
-    }
-
-    fn ended(&mut self, ended: Ended) {
-        let rest = self.redactor.finish();
-        if !rest.is_empty() {
-            self.pass_on(&rest);
+    fn hide_in(&self, event: &mut AgentEvent) {
+        match event {
+            AgentEvent::Output(text) | AgentEvent::Notice(text) | AgentEvent::ToolResult { text, .. } => {
+                self.hide(text);
+            }
+            AgentEvent::ToolCall { name, detail } => {
+                self.hide(name);
+                self.hide(detail);
+            }
+            AgentEvent::Usage(_)
+            | AgentEvent::Model(_)
+            | AgentEvent::TurnEnded { .. }
+            | AgentEvent::Context { .. }
+            | AgentEvent::Session(_)
+            | AgentEvent::Limit { .. }
+            | AgentEvent::Retrying { .. } => {}
         }
-        drop(self.sender.send(Input::CheckEnded { ended, output: self.capture.text() }));
+    }
+
+    fn hide(&self, text: &mut String) {
+        if let Cow::Owned(hidden) = self.secrets.hide(text) {
+            *text = hidden;
+        }
     }
 }

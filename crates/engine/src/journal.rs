@@ -9,12 +9,13 @@ use uuid::Uuid;
 use wiggum_core::event::{BlobRef, EVENT_VERSION, Envelope, Event, MAX_EXCERPT};
 use wiggum_core::ids::{Epoch, LoopId};
 use wiggum_core::mutant::{Mutant, planted};
+use wiggum_core::redact::{self, Secrets};
 use wiggum_core::state::Loop;
 use wiggum_store::{Append, Blob, RequestId, Store, StoreError};
 use wiggum_workspace::crash;
 
 use crate::checkpoints::hash;
-use crate::status;
+use crate::status::Projector;
 
 pub(crate) struct Journal {
     pub(crate) store: Store,
@@ -25,15 +26,30 @@ pub(crate) struct Journal {
     pending: Vec<Envelope>,
     blobs: Vec<(String, String)>,
     handled: Vec<RequestId>,
+    projector: Projector,
+    secrets: Secrets,
 }
 
 impl Journal {
-    pub(crate) fn new(store: Store, state: Loop, id: LoopId, epoch: Epoch) -> Self {
+    pub(crate) fn new(store: Store, state: Loop, id: LoopId, epoch: Epoch, secrets: Secrets) -> Self {
         let durable = state.seq;
-        Self { store, state, id, epoch, durable, pending: Vec::new(), blobs: Vec::new(), handled: Vec::new() }
+        Self {
+            store,
+            state,
+            id,
+            epoch,
+            durable,
+            pending: Vec::new(),
+            blobs: Vec::new(),
+            handled: Vec::new(),
+            projector: Projector::default(),
+            secrets,
+        }
     }
 
-    pub(crate) fn record(&mut self, event: Event, at: Timestamp) {
+    /// Records it without secrets: those who made it read what was decoded, and may have put a value together.
+    pub(crate) fn record(&mut self, mut event: Event, at: Timestamp) {
+        redact::event(&self.secrets, &mut event);
         let envelope = Envelope {
             v: EVENT_VERSION,
             seq: self.state.seq + 1,
@@ -46,9 +62,24 @@ impl Journal {
         self.pending.push(envelope);
     }
 
-    /// Stores a text together with the next flush.
+    /// Stores a text together with the next flush, without anything that is or looks like a secret.
     pub(crate) fn keep(&mut self, text: &str) -> BlobRef {
-        let excerpt = excerpt(text);
+        let hidden = self.secrets.hide(text);
+        let shown = redact::text(&hidden);
+        self.store(&shown, excerpt(&shown))
+    }
+
+    /// Stores a text as it is, for others to go on with; only what is shown of it has no secrets.
+    pub(crate) fn keep_exact(&mut self, text: &str) -> BlobRef {
+        self.store(text, excerpt(&redact::text(text)))
+    }
+
+    /// As [`Journal::keep_exact`], for what nobody wants to see at a glance.
+    pub(crate) fn keep_whole(&mut self, text: &str) -> BlobRef {
+        self.store(text, String::new())
+    }
+
+    fn store(&mut self, text: &str, excerpt: String) -> BlobRef {
         if text.is_empty() {
             return BlobRef::default();
         }
@@ -65,12 +96,12 @@ impl Journal {
         }
     }
 
-    /// As [`Journal::keep`], for what nobody wants to see at a glance.
-    pub(crate) fn keep_whole(&mut self, text: &str) -> BlobRef {
-        BlobRef { excerpt: String::new(), ..self.keep(text) }
+    /// A request was turned into events (or refused); it is gone with the next flush.
+    /// Was this request taken up already, though that is not durable yet?
+    pub(crate) fn is_handled(&self, request: RequestId) -> bool {
+        self.handled.contains(&request)
     }
 
-    /// A request was turned into events (or refused); it is gone with the next flush.
     pub(crate) fn handled(&mut self, request: RequestId) {
         self.handled.push(request);
     }
@@ -82,7 +113,7 @@ impl Journal {
         }
         crash::point("before append");
         let blobs: Vec<Blob<'_>> = self.blobs.iter().map(|(sha256, text)| Blob { sha256, text }).collect();
-        let projection = status::projection(&self.state, now);
+        let projection = self.projector.text(&self.state, now);
         self.store.append(&Append {
             loop_id: self.id,
             expected_seq: self.durable,
@@ -97,6 +128,11 @@ impl Journal {
         self.blobs.clear();
         self.handled.clear();
         Ok(std::mem::take(&mut self.pending))
+    }
+
+    /// Is anything of the loop durable?
+    pub(crate) fn has_history(&self) -> bool {
+        self.durable > 0
     }
 
     pub(crate) fn epoch(&self) -> Epoch {

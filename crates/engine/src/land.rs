@@ -5,6 +5,7 @@ use wiggum_core::ids::{Attempt, Iteration, TaskId};
 use wiggum_core::mutant::{Mutant, planted};
 use wiggum_core::state::{OpenIteration, Stage};
 use wiggum_core::task::FileStatus;
+use wiggum_core::tasks::TaskEntry;
 use wiggum_workspace::crash;
 use wiggum_workspace::git::CommitOutcome;
 
@@ -12,6 +13,7 @@ use crate::backlog_file::BacklogError;
 use crate::engine::Engine;
 use crate::error::{EngineError, chain};
 use crate::plan::Progress;
+use crate::status;
 use crate::tree::stands_on;
 use crate::work::describe;
 
@@ -20,6 +22,8 @@ const MAX_ALTERATIONS: u32 = 3;
 
 /// The trailer by which a commit is found again after a crash.
 pub(crate) const ITERATION_TRAILER: &str = "Wiggum-Iteration";
+/// The same for a commit that says which tasks were skipped.
+const SKIPS_TRAILER: &str = "Wiggum-Skipped";
 
 impl Engine<'_> {
     /// Writes the completion to the backlog and commits it together with the tree that was checked.
@@ -30,6 +34,7 @@ impl Engine<'_> {
         if let Some(git) = &self.git
             && !stands_on(&git.head()?, &open)
         {
+            self.moved_from.clone_from(&open.base);
             let output =
                 self.journal.keep("the branch moved while the attempt was checked; do it on top of that");
             self.record(Event::CommitRefused { iteration, attempt, output });
@@ -39,10 +44,12 @@ impl Engine<'_> {
         let mut recorded = Ok(Vec::new());
         let progress = Progress::with_step(&self.journal.state);
         let (journal, now) = (&mut self.journal, self.clock.now());
+        let failed = journal.state.task(&open.task).map_or(0, TaskEntry::failed_attempts);
         let edited = self.backlog.edit_after(
             |backlog| {
                 progress.note(backlog);
-                backlog.set_status(open.task.as_str(), FileStatus::Done)
+                backlog.set_status(open.task.as_str(), FileStatus::Done)?;
+                backlog.record_attempt(open.task.as_str(), failed, Some(now.as_second()))
             },
             || {
                 recorded = journal.flush(now);
@@ -50,6 +57,10 @@ impl Engine<'_> {
             },
         );
         self.show(&recorded?);
+        if status::is_completing(&self.journal.state) {
+            // Nobody else writes it before the run has ended. Once in a run, and without a sync.
+            self.write_status_file();
+        }
         let mut replaced = None;
         match edited {
             Ok(((), file)) => {
@@ -90,12 +101,50 @@ impl Engine<'_> {
                 }
                 self.accept_commit(&open, commit, verified)
             }
+            CommitOutcome::Refused(_) if open.may_take_hooks_changes() && self.changed_by_hook()? => {
+                self.record(Event::TreeAltered { iteration, attempt });
+                self.flush()
+            }
             CommitOutcome::Refused(output) => {
                 let output = self.journal.keep(&output);
                 self.record(Event::CommitRefused { iteration, attempt, output });
                 Ok(())
             }
         }
+    }
+
+    /// Commits the backlog alone, which says already that these tasks were skipped. Where that is
+    /// committed, as after a crash, nothing happens. A hook that refuses is told; the change is then part
+    /// of the next commit.
+    pub(crate) fn commit_skips(&mut self, tasks: &[TaskId]) -> Result<(), EngineError> {
+        let mut commit = None;
+        let backlog = self.settings.backlog_name.clone();
+        if let Some(git) = self.git.as_ref().filter(|_| self.watched.backlog_tracked) {
+            let key = format!("{}/{}", self.journal.id, names_of(tasks));
+            if git.differs_from_head(&backlog)? {
+                let outcome = git.commit_only(&skip_message(tasks, &key), &backlog)?;
+                self.known.forget_head();
+                match outcome {
+                    CommitOutcome::Committed(made) => commit = Some(made),
+                    CommitOutcome::Refused(output) => {
+                        let message = format!("{backlog} was not committed, a git hook refused it: {output}");
+                        self.record(Event::Noticed { task: None, message });
+                    }
+                }
+            } else {
+                commit = git.find_commit(SKIPS_TRAILER, &key)?;
+            }
+        }
+        self.record(Event::SkipsCommitted { tasks: tasks.to_vec(), commit });
+        Ok(())
+    }
+
+    /// Did the hook that refused the commit change files? Formatters do, so that one can look and try
+    /// again.
+    fn changed_by_hook(&self) -> Result<bool, EngineError> {
+        let Some(git) = &self.git else { return Ok(false) };
+        git.put_back_index(&self.taken_index())?;
+        Ok(!self.changed_since_taken(&git.status()?).is_empty())
     }
 
     /// A commit is the task's if its tree is the one that was checked; what a hook made of it has to
@@ -154,10 +203,19 @@ impl Engine<'_> {
             message.push_str(&format!("Wiggum-Evidence: the engine did it: {}\n", work.unwrap_or_default()));
         } else if open.evidence.is_empty() {
             message.push_str("Wiggum-Evidence: none (unverified)\n");
+        } else if open.stage == (Stage::Landing { verified: false }) {
+            let unchanged = open.inspection.as_ref().is_some_and(|seen| seen.changed_total == 0);
+            let why = match unchanged {
+                _ if open.ran_nothing() => "make had nothing to do for any check",
+                true => "nothing was changed, and no check failed before",
+                false => "only checks that the agent wrote itself",
+            };
+            message.push_str(&format!("Wiggum-Evidence: {why} (unverified)\n"));
         }
-        for evidence in &open.evidence {
+        for evidence in open.evidence.iter().chain(&open.former_evidence) {
             let command = evidence.command.replace('\n', " ");
-            message.push_str(&format!("Wiggum-Evidence: `{command}` {}", evidence.exit));
+            let former = if evidence.former { " (former definition)" } else { "" };
+            message.push_str(&format!("Wiggum-Evidence: `{command}`{former} {}", evidence.exit));
             if !evidence.output.sha256.is_empty() {
                 message.push_str(&format!(", output {}", &evidence.output.sha256[..12]));
             }
@@ -170,4 +228,17 @@ impl Engine<'_> {
     pub(crate) fn iteration_key(&self, iteration: Iteration) -> String {
         format!("{}/{iteration}", self.journal.id)
     }
+}
+
+fn names_of(tasks: &[TaskId]) -> String {
+    tasks.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ")
+}
+
+fn skip_message(tasks: &[TaskId], key: &str) -> String {
+    let mut message = format!("{}: skipped\n\n", names_of(tasks));
+    for task in tasks {
+        message.push_str(&format!("Wiggum-Task: {task}\n"));
+    }
+    message.push_str(&format!("{SKIPS_TRAILER}: {key}\n"));
+    message
 }

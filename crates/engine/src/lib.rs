@@ -13,7 +13,9 @@
 //! use wiggum_agents::command::{CommandAgent, PromptVia};
 //! use wiggum_core::decide::Waiting;
 //! use wiggum_core::event::{EndReason, Envelope, Event};
+//! use wiggum_core::policy::Baseline;
 //! use wiggum_core::state::Loop;
+//! use wiggum_engine::checkout::{Checkout, StateRoot};
 //! use wiggum_engine::{Agent, Engine, Observer, Outcome, Settings};
 //!
 //! /// Counts completed tasks.
@@ -29,7 +31,7 @@
 //!     fn waiting(&mut self, _: &Waiting, _: &Loop) {}
 //! }
 //!
-//! let dir = tempfile::tempdir()?;
+//! let (dir, state) = (tempfile::tempdir()?, tempfile::tempdir()?);
 //! fs::write(
 //!     dir.path().join("PRD.json"),
 //!     r#"{ "project": "x", "userStories": [ { "id": "A", "title": "Write it", "passes": false } ] }"#,
@@ -41,8 +43,11 @@
 //!     env: Vec::new(),
 //!     pass_env: Vec::new(),
 //! };
-//! let mut settings = Settings::new(dir.path(), "PRD.json", vec![agent]);
+//! let checkout = Checkout::new(dir.path(), &StateRoot::new(state.path()));
+//! let mut settings = Settings::new(checkout, "PRD.json", vec![agent]);
 //! settings.policy.checks.verify = vec!["test -s a.txt".to_owned()];
+//! // This check fails until the work is done; without this line the engine would ask before the first agent.
+//! settings.policy.checks.baseline = Baseline::GoOn;
 //!
 //! let mut watcher = Watcher::default();
 //! let outcome = Engine::open(settings, &mut watcher)?.run()?;
@@ -53,13 +58,17 @@
 //! ```
 
 mod agent;
+mod attempts;
 pub mod backlog_file;
-mod check_files;
+mod by_hand;
+pub mod checkout;
 pub mod checkpoints;
+mod checks;
 pub mod clock;
 pub mod desk;
 mod engine;
 pub mod error;
+pub mod former;
 mod handoff;
 mod health;
 pub mod host;
@@ -69,6 +78,7 @@ mod land;
 mod money;
 pub mod nudge;
 mod plan;
+mod proposals;
 mod recover;
 pub mod report;
 pub mod reports;
@@ -80,6 +90,7 @@ pub mod status;
 pub mod tools;
 mod tree;
 pub mod wake;
+mod watchdog;
 mod watched;
 pub mod words;
 mod work;

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use wiggum_core::event::Event;
+use wiggum_workspace::beneath::{self, Links};
 
 use crate::engine::Engine;
 
@@ -100,10 +101,13 @@ fn lying(prefix: &Path) -> Vec<(u32, PathBuf)> {
     found
 }
 
+/// A nudge is some sentences of a person.
+const MOST: usize = 1024 * 1024;
+
 /// For the agent's hook: takes what lies there, oldest first. Each is taken by one caller only.
 pub fn take(prefix: &Path) -> Vec<String> {
     let take = |(_, path): (u32, PathBuf)| {
-        let text = fs::read_to_string(&path).ok()?;
+        let text = beneath::read_plain_text(&path, Links::Refuse, MOST).ok()?;
         fs::remove_file(&path).ok().map(|()| text)
     };
     lying(prefix).into_iter().filter_map(take).collect()
@@ -118,13 +122,7 @@ impl Engine<'_> {
 
     /// Puts words where the agent at work finds them; false if it cannot be spoken to.
     pub(crate) fn say(&mut self, text: String, by: &str) -> bool {
-        let able = self
-            .journal
-            .state
-            .open
-            .as_ref()
-            .and_then(|open| self.settings.agent(&open.agent))
-            .is_some_and(|agent| agent.driver.abilities().nudge);
+        let able = self.abilities_at_work().nudge;
         match self.agent.as_mut().filter(|_| able) {
             Some(agent) => agent.nudges.put(text, by).is_ok(),
             None => false,

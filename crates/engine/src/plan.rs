@@ -28,7 +28,7 @@ impl Progress {
     pub(crate) fn with_step(state: &Loop) -> Self {
         let counts = state.tasks.counts();
         let last = counts.done + counts.skipped + 1 == counts.total;
-        Self { iterations: state.iterations, status: if last { COMPLETED } else { EXECUTING } }
+        Self { iterations: state.used, status: if last { COMPLETED } else { EXECUTING } }
     }
 
     /// Does nothing to a backlog that is no plan.
@@ -61,7 +61,7 @@ impl Engine<'_> {
                 _,
             )) => BLOCKED,
         };
-        let progress = Progress { iterations: state.iterations, status };
+        let progress = Progress { iterations: state.used, status };
         let noted = self.backlog.edit(|backlog| {
             progress.note(backlog);
             Ok(())

@@ -33,8 +33,7 @@ impl Engine<'_> {
     /// Settles an iteration that was under way when the engine before us ended.
     pub(crate) fn recover(&mut self, ended: u32) -> Result<(), EngineError> {
         let Some(open) = self.journal.state.open.clone() else {
-            self.keep_found_changes()?;
-            return self.flush();
+            return self.keep_found_changes();
         };
         match open.stage {
             Stage::Agent if open.is_in_doubt() && !planted(Mutant::CallsInDoubt) => {
@@ -46,6 +45,10 @@ impl Engine<'_> {
             Stage::Judging | Stage::Landing { .. } if open.tree_taken && self.lost_taken_tree() => {
                 self.interrupt_iteration("the tree that was taken is gone", ended)?;
             }
+            // Accepted work that was not taken yet may not lie there.
+            Stage::Judging if open.accepted && !open.tree_taken => {
+                self.interrupt_iteration("the engine was gone", ended)?;
+            }
             // The checks run again, all of them: what one leaves behind, the next may need.
             Stage::Judging if open.tree_taken => self.return_to_attempt()?,
             // The agent had ended by itself: what lies there is its work.
@@ -53,7 +56,9 @@ impl Engine<'_> {
             Stage::Landing { verified } => self.recover_landing(&open, verified)?,
         }
         crash::point("recovered");
-        self.flush()
+        self.flush()?;
+        // From here on programs of ours run again.
+        self.forget_tip()
     }
 
     /// A power cut may take the saved index, though not what the journal says of it.
@@ -61,10 +66,44 @@ impl Engine<'_> {
         self.git.is_some() && !self.taken_index().exists()
     }
 
-    /// The tree is as it was taken, without what came into it while nobody ran.
-    fn return_to_attempt(&mut self) -> Result<(), EngineError> {
-        self.keep_changes_since_taken()?;
-        self.return_to_taken_tree()
+    /// The tree is as it was taken, without what came into it while nobody ran; on top of what somebody
+    /// committed meanwhile.
+    pub(crate) fn return_to_attempt(&mut self) -> Result<(), EngineError> {
+        self.keep_what_came()?;
+        let base = self.journal.state.open.as_ref().and_then(|open| open.base.clone());
+        for flag in self.note_found_commits()? {
+            let message = format!("the commit {} {}", flag.what, flag.detail);
+            self.record(Event::Noticed { task: None, message });
+        }
+        let Some(open) = self.journal.state.open.as_ref().filter(|open| open.base != base) else {
+            return self.return_to_taken_tree();
+        };
+        let task = open.task.clone();
+        if self.move_taken_tree(base.as_deref())? {
+            return Ok(());
+        }
+        let message = format!(
+            "the work that waited for its checks does not fit on what was committed meanwhile; it is kept under refs/wiggum/{}/taken",
+            self.short_id()
+        );
+        self.record(Event::Noticed { task: Some(task), message });
+        self.interrupt_iteration("the branch moved on", 0)
+    }
+
+    /// Where the engine before us was killed, the attempt lies in the tree; where it left in order, only
+    /// what people did since is there.
+    fn keep_what_came(&mut self) -> Result<(), EngineError> {
+        let Some(git) = &self.git else { return Ok(()) };
+        let status = git.status()?;
+        if !status.staged.is_empty() {
+            return self.keep_changes_since_taken();
+        }
+        let left = self.changed_since_taken(&status);
+        if left.is_empty() {
+            return Ok(());
+        }
+        git.stage_all(&self.watched.excluded())?;
+        self.keep_found(&left.join(", "))
     }
 
     /// Between iterations the tree may hold the work of a task. It is about to be overwritten with

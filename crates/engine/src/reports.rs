@@ -2,7 +2,7 @@
 //! in a directory of its own.
 //!
 //! That server is the agent's child, and so inside the agent's sandbox, where the journal is not to be
-//! written. The directory is the one place below `.wiggum/` that a sandbox leaves writable. The engine is
+//! written. The directory is the one place of the private state that a sandbox leaves writable. The engine is
 //! woken by it, reads what lies there as it would read a request, and takes it away once it is durable;
 //! that it is gone is how the server knows that it was heard. Whoever writes there is believed nothing: a
 //! report counts for the iteration and attempt it names and for no other, and only what an agent may ask
@@ -189,7 +189,8 @@ fn may_ask(request: &Request) -> bool {
         | Request::Skip { .. }
         | Request::Retry { .. }
         | Request::Answer { .. }
-        | Request::SetStatus { .. } => false,
+        | Request::SetStatus { .. }
+        | Request::BacklogEdited { .. } => false,
     }
 }
 

@@ -4,8 +4,13 @@ use wiggum_core::breaker::Phase;
 use wiggum_core::event::{Answer, Event, QuestionKind, Request};
 use wiggum_core::ids::TaskId;
 use wiggum_core::mutant::{Mutant, planted};
+use wiggum_core::question::as_option;
 use wiggum_core::state::{Loop, Stage};
+use wiggum_core::task::Task;
 use wiggum_core::tasks::TaskState;
+use wiggum_store::Pending;
+
+use crate::words::answer_words;
 
 pub(crate) enum Translated {
     Events(Vec<Event>),
@@ -34,8 +39,22 @@ pub(crate) fn is_about_the_engine(state: &Loop, request: &Request) -> bool {
         | Request::Skip { .. }
         | Request::Retry { .. }
         | Request::Answer { .. }
-        | Request::SetStatus { .. } => false,
+        | Request::SetStatus { .. }
+        | Request::BacklogEdited { .. } => false,
     }
+}
+
+/// An answer that the same person has replaced before anybody used it, in words for the journal.
+pub(crate) fn corrected(pending: &Pending, later: &[Pending]) -> Option<String> {
+    let Request::Answer { question, answer } = &pending.request else { return None };
+    let replaces = |other: &Pending| {
+        let about_it = matches!(&other.request, Request::Answer { question: of, .. } if of == question);
+        about_it && other.by == pending.by
+    };
+    later.iter().any(replaces).then(|| {
+        let words = answer_words(answer);
+        format!("the answer \"{words}\" to {question} was corrected by {} before it was used", pending.by)
+    })
 }
 
 pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated {
@@ -94,32 +113,22 @@ pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated
                 one(Event::QuestionAnswered { id: *question, answer: answer.clone(), by })
             }
             None => notice(None, format!("{question} is not open (any more)")),
-            Some(asked) => match answer {
+            Some(asked) => match (answer, state.refusal(*question, answer)) {
+                (_, Some(why)) => notice(asked.task.as_ref(), why),
                 // Its agent is at work, and has to be stopped first.
-                Answer::Skip if asked.question.kind == QuestionKind::Unresponsive => match &asked.task {
-                    Some(task) => Translated::SkipRunning(task.clone()),
-                    None => Translated::Events(Vec::new()),
-                },
-                Answer::Done if asked.question.kind == QuestionKind::Unresponsive => {
-                    let message = "an agent is at work on it; skip it, or answer with an option";
-                    notice(asked.task.as_ref(), format!("{question} is still open: {message}"))
+                (Answer::Skip, None) if asked.question.kind == QuestionKind::Unresponsive => {
+                    match &asked.task {
+                        Some(task) => Translated::SkipRunning(task.clone()),
+                        None => Translated::Events(Vec::new()),
+                    }
                 }
-                // Whatever was meant, it must not be taken for leave to call again.
-                Answer::Words { .. } if asked.question.kind == QuestionKind::Uncertain => {
-                    let message = "did it happen? Answer done, retry, skip or abort";
-                    notice(asked.task.as_ref(), format!("{question} is still open: {message}"))
+                (_, None) => {
+                    let answer = as_option(&asked.question, answer);
+                    let left_out = asked.task.as_ref().filter(|_| answer == Answer::Done);
+                    let left_out = left_out.and_then(|task| untaken_work(state, task));
+                    let answered = Event::QuestionAnswered { id: *question, answer, by };
+                    Translated::Events(std::iter::once(answered).chain(left_out).collect())
                 }
-                Answer::Option { number }
-                    if usize::try_from(*number).is_ok_and(|n| n == 0 || n > asked.question.options.len()) =>
-                {
-                    notice(asked.task.as_ref(), format!("{question} has no option {number}"))
-                }
-                Answer::Option { .. }
-                | Answer::Words { .. }
-                | Answer::Skip
-                | Answer::Retry
-                | Answer::Abort
-                | Answer::Done => one(Event::QuestionAnswered { id: *question, answer: answer.clone(), by }),
             },
         },
         Request::Report { iteration, attempt, report } => match &state.open {
@@ -135,6 +144,9 @@ pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated
                 notice(None, format!("a report of iteration {iteration} came too late and was not heard"))
             }
         },
+        Request::BacklogEdited { revision, added, removed } => {
+            Translated::Events(edited(state, revision, added, removed).into_iter().collect())
+        }
         Request::SetStatus { task, status } => match state.task(task) {
             None => notice(None, format!("cannot set the status of {task}: there is no such task")),
             Some(entry) if entry.state == TaskState::Running => {
@@ -142,5 +154,56 @@ pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated
             }
             Some(_) => one(Event::StatusSet { task: task.clone(), status: *status, by }),
         },
+    }
+}
+
+/// What a person's edit of the backlog brings that the loop does not know yet. During an iteration, the file may hold
+/// more than that, so it is taken in at once; between iterations the file itself is read.
+fn edited(state: &Loop, revision: &str, added: &[Task], removed: &[TaskId]) -> Option<Event> {
+    state.open.as_ref()?;
+    let is_known = |id: &TaskId| state.task(id).is_some_and(|entry| !entry.is_removed());
+    let is_open = |id: &TaskId| state.task(id).is_some_and(|entry| entry.state != TaskState::Running);
+    let added: Vec<Task> = added.iter().filter(|task| !is_known(&task.id)).cloned().collect();
+    let removed: Vec<TaskId> = removed.iter().filter(|id| is_known(id) && is_open(id)).cloned().collect();
+    (!added.is_empty() || !removed.is_empty()).then(|| Event::BacklogRead {
+        revision: revision.to_owned(),
+        added,
+        changed: Vec::new(),
+        removed,
+        order: None,
+    })
+}
+
+/// Whoever says that a task is done may believe that its kept work is in the tree.
+fn untaken_work(state: &Loop, task: &TaskId) -> Option<Event> {
+    let kept = state.task(task)?.kept.as_deref()?;
+    let message = format!(
+        "{task} is done by a person's word: what its agents had done so far is not in the tree (`git show {}`)",
+        kept.get(..12).unwrap_or(kept)
+    );
+    Some(Event::Noticed { task: Some(task.clone()), message })
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use wiggum_core::ids::QuestionId;
+    use wiggum_store::RequestId;
+
+    use super::*;
+
+    #[test]
+    fn the_last_answer_of_a_person_counts() {
+        let pending = |question: u32, number: u32, by: &str| Pending {
+            id: RequestId(i64::from(number)),
+            request: Request::Answer { question: QuestionId(question), answer: Answer::Option { number } },
+            by: by.to_owned(),
+            at: Timestamp::UNIX_EPOCH,
+        };
+        let all = [pending(1, 1, "ann"), pending(2, 2, "ann"), pending(1, 3, "bob"), pending(1, 4, "ann")];
+        let told: Vec<Option<String>> =
+            all.iter().zip(1..).map(|(one, next)| corrected(one, &all[next..])).collect();
+        let words = "the answer \"option 1\" to q1 was corrected by ann before it was used";
+        assert_eq!(told, [Some(words.to_owned()), None, None, None]);
     }
 }

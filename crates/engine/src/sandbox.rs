@@ -1,5 +1,6 @@
 //! Where an agent may write: its workspace, its own directories, the caches of the tools it runs, the
-//! temporary directory, and what its user adds. Checks and git of ours are not confined.
+//! temporary directory, and what its user adds. Git of ours is confined too, since it runs hooks and filters
+//! that an agent may have written; checks are not.
 //!
 //! The rule behind the lists: what runs at a login or in somebody else's shell, configures git or ssh,
 //! or lies on the search path stays out, even where that means naming the entries of a directory
@@ -10,11 +11,11 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use wiggum_agents::{Driver, Family};
-use wiggum_workspace::git::Git;
+use wiggum_workspace::git::{Git, GitError};
 use wiggum_workspace::sandbox::{Confinement, Kind};
 
 use crate::agent::Agent;
-use crate::engine::Engine;
+use crate::engine::{Engine, Settings};
 use crate::state_dir::StateDir;
 
 /// The sandbox of a run.
@@ -22,6 +23,8 @@ use crate::state_dir::StateDir;
 pub struct Sandbox {
     /// Nothing where agents are not confined.
     pub kind: Option<Kind>,
+    /// How git is confined: it is started often, so by the way that costs least.
+    pub git: Option<Kind>,
     /// What is in force, and why nothing is, for people to read.
     pub says: String,
     /// What the user adds; `~/` is the home directory.
@@ -41,31 +44,31 @@ const DEVICES: [&str; 9] = [
     "/dev/shm",
 ];
 
-/// Where tools keep what they fetched or built, which every agent's builds and tests need.
-const CACHES: [&str; 18] = [
-    "~/.cache",
-    "~/.npm",
-    "~/.node-gyp",
-    "~/.yarn",
-    "~/.pnpm-store",
-    "~/.local/share/pnpm/store",
-    "~/.bun/install/cache",
-    "~/.deno",
-    "~/.cargo/registry",
-    "~/.cargo/git",
-    "~/go/pkg",
-    "~/.m2/repository",
-    "~/.gradle/caches",
-    "~/.gradle/daemon",
-    "~/.gradle/wrapper",
-    "~/.nuget/packages",
-    "~/.ccache",
-    "~/.terraform.d/plugin-cache",
+/// Where tools keep what they fetched or built, which every agent's builds and tests need; with the program whose
+/// first use would make it. Many use the first one.
+const CACHES: [(&str, &str); 18] = [
+    ("~/.cache", ""),
+    ("~/.npm", "npm"),
+    ("~/.node-gyp", "node-gyp"),
+    ("~/.yarn", "yarn"),
+    ("~/.pnpm-store", "pnpm"),
+    ("~/.local/share/pnpm/store", "pnpm"),
+    ("~/.bun/install/cache", "bun"),
+    ("~/.deno", "deno"),
+    ("~/.cargo/registry", "cargo"),
+    ("~/.cargo/git", "cargo"),
+    ("~/go/pkg", "go"),
+    ("~/.m2/repository", "java"),
+    ("~/.gradle/caches", "java"),
+    ("~/.gradle/daemon", "java"),
+    ("~/.gradle/wrapper", "java"),
+    ("~/.nuget/packages", "dotnet"),
+    ("~/.ccache", "ccache"),
+    ("~/.terraform.d/plugin-cache", "terraform"),
 ];
 
-/// Files beside such caches, by which their users wait for each other.
-const CACHE_FILES: [&str; 3] =
-    ["~/.cargo/.package-cache", "~/.cargo/.package-cache-mutate", "~/.cargo/.global-cache"];
+/// Files beside the caches of cargo, by which its users wait for each other.
+const CARGO_FILES: [&str; 3] = [".package-cache", ".package-cache-mutate", ".global-cache"];
 
 /// Variables that say where such a cache is instead.
 const CACHE_VARIABLES: [&str; 14] = [
@@ -133,18 +136,58 @@ const NOT_SHARED: [&str; 21] = [
     "zsh",
 ];
 
+impl Sandbox {
+    /// Can a confined agent write here, though this is private state? Landlock knows no exceptions inside of what may
+    /// be written; bwrap does.
+    pub fn leaves_open(&self, private: &Path) -> bool {
+        let places = Places { home: home(), env: own_environment().collect() };
+        let writable = || {
+            let added = self.writable.iter().filter_map(|path| places.at_home(path));
+            places.temporary().into_iter().chain(places.caches()).chain(added)
+        };
+        match &self.kind {
+            Some(Kind::Landlock(_)) => writable().any(|place| private.starts_with(place)),
+            Some(Kind::Bwrap { .. }) | None => false,
+        }
+    }
+
+    /// What is in force, with what it does not hold for a loop whose private state is here.
+    pub fn says_of(&self, private: &Path) -> String {
+        match self.leaves_open(private) {
+            true => {
+                format!(
+                    "{}; the loop's private state is among these: state_root moves it elsewhere",
+                    self.says
+                )
+            }
+            false => self.says.clone(),
+        }
+    }
+}
+
 impl Engine<'_> {
+    /// What confined agents need and could not make themselves. Where it cannot be made, the tool that misses it says
+    /// so better than we could.
+    pub(crate) fn prepare_confinement(&self) {
+        if self.settings.sandbox.kind.is_some() {
+            for agent in &self.settings.agents {
+                Places { home: home(), env: environment(agent) }.make_caches();
+            }
+        }
+    }
+
     /// The walls around an agent that is about to be started.
     pub(crate) fn confinement(&self, agent: &Agent) -> Option<Confinement> {
         let sandbox = &self.settings.sandbox;
         let kind = sandbox.kind.clone()?;
         let places = Places { home: home(), env: environment(agent) };
-        let inner = Inner::of(&self.dir, &self.dir.reports(self.journal.id), self.git.as_ref());
-        let closed = Closed { workspace: &self.settings.workspace, names: &self.settings.closed };
+        let inner = Inner::of(&self.dir, self.dir.agent_dir(self.journal.id), self.git.as_ref());
+        let closed = Closed { workspace: self.settings.workspace(), names: &self.settings.closed };
         let mut writable = match &kind {
-            Kind::Landlock(_) if !closed.names.is_empty() => [closed.others(), inner.needed.clone()].concat(),
-            Kind::Landlock(_) | Kind::Bwrap { .. } => vec![self.settings.workspace.clone()],
+            Kind::Landlock(_) if !closed.names.is_empty() => closed.others(),
+            Kind::Landlock(_) | Kind::Bwrap { .. } => vec![self.settings.workspace().to_owned()],
         };
+        writable.extend(inner.needed.iter().cloned());
         // A work tree's own and the one it shares with others may both lie elsewhere.
         let repository = self.git.iter().flat_map(|git| [git.git_dir(), git.common_dir()]);
         writable.extend(repository.filter_map(|dir| dir.canonicalize().ok()));
@@ -163,6 +206,25 @@ impl Engine<'_> {
     }
 }
 
+/// The walls around git while it may run hooks, filters and monitors.
+pub(crate) fn around_git(settings: &Settings, git: &Git) -> Result<Option<Confinement>, GitError> {
+    let Some(kind) = settings.sandbox.git.clone() else { return Ok(None) };
+    let places = Places { home: home(), env: own_environment().collect() };
+    let mut writable = vec![git.root().to_owned()];
+    writable.extend([git.git_dir(), git.common_dir()].iter().filter_map(|dir| dir.canonicalize().ok()));
+    writable.extend(DEVICES.iter().map(PathBuf::from));
+    writable.extend(places.temporary());
+    writable.extend(places.caches());
+    writable.extend(settings.sandbox.writable.iter().filter_map(|path| places.at_home(path)));
+    if git.signs()? {
+        let moved = places.variables(&["GNUPGHOME"]).next();
+        writable.extend(moved.or_else(|| places.at_home("~/.gnupg")));
+    }
+    let helper = settings.wiggum.clone();
+    let (read_only, writable_again) = (Vec::new(), Vec::new());
+    Ok(Some(Confinement { kind, helper, writable: outermost(writable), read_only, writable_again }))
+}
+
 /// What is inside the workspace and not the agent's, for a sandbox that knows exceptions.
 struct Inner {
     read_only: Vec<PathBuf>,
@@ -170,17 +232,16 @@ struct Inner {
 }
 
 impl Inner {
-    /// An agent may add tasks, which takes the backlog's lock, and report through its MCP server; the
-    /// journal is not its to write.
-    fn of(dir: &StateDir, reports: &Path, git: Option<&Git>) -> Self {
+    /// The journal and the rest of the private state are not the agent's to write, wherever they lie;
+    /// only its own directory there is.
+    fn of(dir: &StateDir, agent: PathBuf, git: Option<&Git>) -> Self {
         let hooks =
             git.into_iter().flat_map(|git| ["hooks", "config"].map(|name| git.common_dir().join(name)));
-        let lock = dir.backlog_lock();
-        drop(fs::OpenOptions::new().append(true).create(true).open(&lock));
+        let shared = ["loops", "store"].map(|name| dir.shared().join(name));
         let is_plain = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|found| !found.is_symlink());
         Self {
-            read_only: [dir.path().to_owned()].into_iter().chain(hooks).collect(),
-            needed: [lock, reports.to_owned()].into_iter().filter(is_plain).collect(),
+            read_only: [dir.path().to_owned()].into_iter().chain(shared).chain(hooks).collect(),
+            needed: [agent].into_iter().filter(is_plain).collect(),
         }
     }
 }
@@ -239,13 +300,41 @@ impl Places {
     }
 
     fn caches(&self) -> Vec<PathBuf> {
-        let cargo = self.env.get("CARGO_HOME").filter(|path| path.is_absolute());
-        let moved = cargo.into_iter().flat_map(|home| {
-            ["registry", "git", ".package-cache", ".package-cache-mutate", ".global-cache"]
-                .map(|name| home.join(name))
-        });
-        let usual = self.all_at_home(&CACHES).chain(self.all_at_home(&CACHE_FILES));
-        usual.chain(self.variables(&CACHE_VARIABLES)).chain(moved).collect()
+        let usual = CACHES.iter().filter_map(|(path, _)| self.cache(path));
+        usual.chain(self.variables(&CACHE_VARIABLES)).chain(self.cargo_files()).collect()
+    }
+
+    fn cache(&self, path: &str) -> Option<PathBuf> {
+        let of_cargo = path.strip_prefix("~/.cargo/").and_then(|rest| Some(self.moved_cargo()?.join(rest)));
+        of_cargo.or_else(|| self.at_home(path))
+    }
+
+    fn moved_cargo(&self) -> Option<&PathBuf> {
+        self.env.get("CARGO_HOME").filter(|path| path.is_absolute())
+    }
+
+    fn cargo_files(&self) -> impl Iterator<Item = PathBuf> {
+        let home = self.moved_cargo().cloned().or_else(|| self.at_home("~/.cargo"));
+        home.into_iter().flat_map(|home| CARGO_FILES.map(|name| home.join(name)))
+    }
+
+    /// Makes the caches of programs that are there: whoever is confined cannot make them.
+    fn make_caches(&self) {
+        for (path, program) in CACHES {
+            let Some(path) = self.cache(path).filter(|path| !path.exists()) else { continue };
+            if program.is_empty() || self.has_program(program) {
+                drop(fs::create_dir_all(path));
+            }
+        }
+        if self.has_program("cargo") {
+            self.cargo_files().filter(|path| !path.exists()).for_each(|path| drop(fs::write(path, "")));
+        }
+        self.variables(&CACHE_VARIABLES).for_each(|path| drop(fs::create_dir_all(path)));
+    }
+
+    fn has_program(&self, name: &str) -> bool {
+        let Some(path) = self.env.get("PATH") else { return false };
+        std::env::split_paths(path).any(|directory| directory.join(name).is_file())
     }
 
     /// An agent's own places. Of one we do not know, all that could be.
@@ -327,9 +416,12 @@ fn home() -> Option<PathBuf> {
 
 /// What an agent finds in its environment, as far as it can be a path.
 fn environment(agent: &Agent) -> BTreeMap<String, PathBuf> {
-    let ours = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into())));
     let added = agent.env.iter().map(|(name, value)| (name.clone(), PathBuf::from(value)));
-    ours.chain(added).collect()
+    own_environment().chain(added).collect()
+}
+
+fn own_environment() -> impl Iterator<Item = (String, PathBuf)> {
+    std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into())))
 }
 
 #[cfg(test)]
@@ -338,6 +430,28 @@ mod tests {
 
     fn paths(paths: &[&str]) -> Vec<PathBuf> {
         paths.iter().map(PathBuf::from).collect()
+    }
+
+    #[test]
+    fn private_state_where_agents_may_write_is_told() {
+        use wiggum_workspace::sandbox::Strength;
+        let sandbox = |kind| Sandbox {
+            kind,
+            git: None,
+            says: "confined".to_owned(),
+            writable: paths(&["/srv/shared"]),
+        };
+        let landlock = sandbox(Some(Kind::Landlock(Strength::Full)));
+        for open in ["/tmp/state/wiggum", "/var/tmp/x", "/srv/shared/state"] {
+            assert!(landlock.leaves_open(Path::new(open)), "{open}");
+            assert!(landlock.says_of(Path::new(open)).contains("state_root"));
+        }
+        assert!(!landlock.leaves_open(Path::new("/var/lib/wiggum")));
+        assert_eq!(landlock.says_of(Path::new("/var/lib/wiggum")), "confined");
+        // Bwrap makes it read-only wherever it lies, and without a sandbox that is said already.
+        let bwrap = sandbox(Some(Kind::Bwrap { program: PathBuf::from("/usr/bin/bwrap") }));
+        assert!(!bwrap.leaves_open(Path::new("/tmp/state/wiggum")));
+        assert!(!sandbox(None).leaves_open(Path::new("/tmp/state/wiggum")));
     }
 
     #[test]

@@ -16,7 +16,17 @@ pub struct ToolCall {
 pub trait Tools: Send + Sync {
     /// Finds the tool and checks the parameters; nothing has been sent to it yet. Every process that is
     /// started for it carries the marker, a variable and its value.
-    fn prepare(&self, call: &ToolCall, marker: &(String, String)) -> Result<Box<dyn Ready>, String>;
+    fn prepare(&self, call: &ToolCall, marker: &(String, String)) -> Result<Box<dyn Ready>, NotReady>;
+}
+
+/// Why a call cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotReady {
+    /// It may be possible a little later: a server does not answer.
+    Temporary { message: String },
+    /// It is not possible before somebody changes the task or the configuration: there is no such server
+    /// or tool, or the parameters do not fit.
+    Permanent { message: String },
 }
 
 /// A call that can be made.
@@ -34,6 +44,10 @@ pub enum CallOutcome {
     },
     /// It did not happen, or the tool says that it failed.
     Refused {
+        message: String,
+    },
+    /// It did not happen, and will not however often it is tried, until somebody changes something.
+    Impossible {
         message: String,
     },
     /// No answer came, so nobody knows.

@@ -1,27 +1,33 @@
 //! What an attempt does to the work tree: taken as one tree, looked at, landed or kept aside.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 use wiggum_backlog::PlanValue;
+use wiggum_core::commits::newest_of_others;
+use wiggum_core::definition::is_named_by;
 use wiggum_core::event::{Event, Flag, FlagKind, MAX_LISTED_PATHS};
 use wiggum_core::ids::{Attempt, Iteration, TaskId};
 use wiggum_core::mutant::{Mutant, planted};
-use wiggum_core::state::{OpenIteration, Workspace};
+use wiggum_core::state::{OpenIteration, Stage, Workspace};
+use wiggum_core::tally::fewer;
 use wiggum_core::task::{FileStatus, Work};
-use wiggum_core::verdict::checks_for;
-use wiggum_core::weaken::{TestFile, is_test_path, weakened};
+use wiggum_core::text::hex;
+use wiggum_core::weaken::{TestFile, governs_tests, is_test_path, weakened};
 use wiggum_workspace::crash;
-use wiggum_workspace::git::{Change, Entry, Git, GitError, Guardian, Head, Known, PutBack, Source, Status};
+use wiggum_workspace::git::{
+    Change, Entry, Git, GitError, Guardian, Head, Known, PutBack, Source, Status, ignoring_state,
+};
 
+use crate::attempts::tell_failures;
 use crate::backlog_file::BacklogError;
-use crate::check_files::{CheckFile, check_files};
 use crate::engine::{Engine, Settings};
 use crate::error::{EngineError, chain};
+use crate::former::Redefinition;
 use crate::state_dir::StateDir;
-use crate::watched::relative;
+use crate::watched::{CONFIGURATION, relative};
 
 /// How many changed files are looked at for weakened tests.
 const MAX_EXAMINED: usize = 200;
@@ -34,7 +40,12 @@ impl Engine<'_> {
         self.watched.recall_own_files(&self.dir.guard_dir(self.journal.id));
         self.watched.backlog_tracked = self.is_tracked(git, &self.settings.backlog_name)?;
         self.watched.excluded = vec![self.settings.backlog_name.clone()];
-        let changed = git.status()?.paths();
+        let status = git.status()?;
+        let changed = status.paths();
+        // After a crash they may be the agent's.
+        if self.journal.state.open.is_none() {
+            self.watched.uncommitted_inside = status.uncommitted_inside;
+        }
         for name in own_files(&self.settings) {
             // What the user changed there is not for a task to commit or to reset.
             let by_user = match (&self.journal.state.open, self.watched.recalled(&name)) {
@@ -42,7 +53,12 @@ impl Engine<'_> {
                 (Some(_), None) => false,
                 (None, _) => changed.contains(&name),
             };
-            if by_user || !self.is_tracked(git, &name)? {
+            // One that an agent makes is its work.
+            let was_there = match &self.journal.state.open {
+                Some(_) => self.watched.recalled(&name).is_some(),
+                None => self.settings.workspace().join(&name).exists(),
+            };
+            if by_user || (was_there && !self.is_tracked(git, &name)?) {
                 self.watched.excluded.push(name);
             }
         }
@@ -66,8 +82,15 @@ impl Engine<'_> {
     /// Remembers git's hooks and configuration, so that an agent cannot change them.
     pub(crate) fn guard_repository(&mut self) -> Result<(), EngineError> {
         let Some(git) = &self.git else { return Ok(()) };
+        self.forget_tip()?;
         self.guardian = Some(Guardian::take(git, &self.dir.guard_dir(self.journal.id))?);
+        git.copy_index(&self.former_index())?;
         Ok(())
+    }
+
+    /// The index as it was before the agent ran.
+    fn former_index(&self) -> PathBuf {
+        self.dir.guard_dir(self.journal.id).join("index")
     }
 
     pub(crate) fn note_own_files(&mut self) -> Result<(), EngineError> {
@@ -97,6 +120,9 @@ impl Engine<'_> {
         if dirty.is_empty() {
             return Ok(());
         }
+        if self.journal.state.baseline.under_way.is_some() {
+            return self.put_baseline_aside(&dirty);
+        }
         if !self.settings.allow_dirty {
             return Err(EngineError::Dirty { paths: dirty });
         }
@@ -112,6 +138,35 @@ impl Engine<'_> {
         }
         crash::point("user changes set aside");
         Ok(())
+    }
+
+    /// Found before an agent is paid for work that could not be committed.
+    pub(crate) fn require_signature(&self) -> Result<(), EngineError> {
+        let is_left = |status: FileStatus| match status {
+            FileStatus::Done | FileStatus::Skipped => false,
+            FileStatus::Open | FileStatus::Failed => true,
+        };
+        let Some(git) = self.git.as_ref().filter(|_| {
+            self.backlog
+                .backlog()
+                .is_none_or(|backlog| backlog.tasks().iter().any(|task| is_left(task.status)))
+        }) else {
+            return Ok(());
+        };
+        match git.signing_problem()? {
+            Some(message) => Err(EngineError::CannotSign { message }),
+            None => Ok(()),
+        }
+    }
+
+    /// We were killed while a check ran on the untouched tree: what lies there is the check's, or came meanwhile.
+    fn put_baseline_aside(&mut self, dirty: &[String]) -> Result<(), EngineError> {
+        let Some(git) = &self.git else { return Ok(()) };
+        let excluded = self.watched.excluded();
+        git.stage_all(&excluded)?;
+        self.keep_found(&dirty.join(", "))?;
+        let Some(git) = &self.git else { return Ok(()) };
+        Ok(git.reset_hard(git.head()?.commit.as_deref(), &self.watched.excluded())?)
     }
 
     /// We were killed between setting the user's changes aside and the clean tree, or while they were
@@ -154,13 +209,19 @@ impl Engine<'_> {
     pub(crate) fn put_back_user_changes(&mut self, commit: &str) -> Result<(), EngineError> {
         self.flush()?;
         let Some(git) = &self.git else { return Ok(()) };
-        let clean = match git.put_back(commit, &self.watched.excluded()) {
-            Ok(PutBack::Clean) => true,
-            // Not clean: we were killed while they were put back, or somebody works here already.
-            Ok(PutBack::Conflict) | Err(GitError::NotClean { .. }) => false,
+        let problem = match git.put_back(commit, &self.watched.excluded()) {
+            Ok(PutBack::Clean) => None,
+            Ok(PutBack::Conflict(said)) => Some(said),
+            // We were killed while they were put back, or somebody works here already.
+            Err(error @ GitError::NotClean { .. }) => Some(error.to_string()),
             Err(error) => return Err(error.into()),
         };
         crash::point("user changes put back");
+        let clean = problem.is_none();
+        if let Some(problem) = problem {
+            let message = format!("uncommitted changes cannot be put back: {problem}");
+            self.record(Event::Noticed { task: None, message });
+        }
         self.record(Event::UserChangesPutBack { commit: commit.to_owned(), clean });
         Ok(())
     }
@@ -198,15 +259,29 @@ impl Engine<'_> {
 
     pub(crate) fn take_tree(&mut self, iteration: Iteration, attempt: Attempt) -> Result<(), EngineError> {
         self.watched.put_back_own_files()?;
-        let mut flags = Vec::new();
+        let known = self.journal.state.open.as_ref().filter(|open| open.altered == 0);
+        let is_first = known.is_some();
+        let mut flags = match known.map(|open| open.flags.clone()) {
+            Some(known) => {
+                let mut flags = self.note_found_commits()?;
+                flags.retain(|flag| !known.contains(flag));
+                flags
+            }
+            // What a commit of ours became is ours.
+            None => Vec::new(),
+        };
         if let Some(git) = &self.git {
             let untouched = std::mem::take(&mut self.hooks_untouched);
-            if let Some(guardian) = self.guardian.as_ref().filter(|_| !untouched) {
-                guardian.compare_and_put_back()?;
+            if let Some(guardian) = self.guardian.as_mut().filter(|_| !untouched) {
+                guardian.compare_and_put_back(&self.dir.guard_dir(self.journal.id))?;
                 crash::point("hooks put back");
             }
             self.clear_locks(git)?;
             flags.extend(self.put_head_back(git, iteration)?);
+            if is_first && self.former_index().exists() {
+                // Entries that an agent marked as unchanged would hide what it did to the files.
+                git.put_back_index(&self.former_index())?;
+            }
             git.stage_all(&self.watched.excluded())?;
             crash::point("staged");
             git.save_index(&self.taken_index())?;
@@ -216,9 +291,9 @@ impl Engine<'_> {
     }
 
     /// Hooks and configuration are as they were before agent and checks ran.
-    fn put_back_hooks(&self) -> Result<Vec<Flag>, EngineError> {
-        let Some(guardian) = &self.guardian else { return Ok(Vec::new()) };
-        let changed = guardian.compare_and_put_back()?;
+    fn put_back_hooks(&mut self) -> Result<Vec<Flag>, EngineError> {
+        let Some(guardian) = &mut self.guardian else { return Ok(Vec::new()) };
+        let changed = guardian.compare_and_put_back(&self.dir.guard_dir(self.journal.id))?;
         Ok(changed.iter().map(|name| flag(FlagKind::HooksTouched, name, "put back")).collect())
     }
 
@@ -231,12 +306,83 @@ impl Engine<'_> {
         Ok(())
     }
 
+    /// Commits of somebody else that came while the agent worked become the base of the attempt. Where
+    /// they change what judges it, nobody can be sure that they are not the agent's, unless they came when
+    /// nothing of ours ran any more: they become part of its work, and are kept under a ref as well.
+    pub(crate) fn note_found_commits(&mut self) -> Result<Vec<Flag>, EngineError> {
+        let (Some(git), Some(open)) = (&self.git, &self.journal.state.open) else { return Ok(Vec::new()) };
+        let (iteration, attempt) = (open.iteration, open.attempt);
+        let head = git.head()?;
+        let moved = head.branch == open.branch && head.commit != open.base;
+        let Some(tip) = head.commit.filter(|_| moved) else { return Ok(Vec::new()) };
+        let moves = git.moves_since(open.base.as_deref())?;
+        let moves = moves.iter().map(|step| (step.to.as_str(), step.message.as_str()));
+        let Some(commit) = newest_of_others(moves).map(str::to_owned) else { return Ok(Vec::new()) };
+        let follows = match open.base.as_deref() {
+            Some(base) => base != commit && git.is_ancestor(base, &commit)?,
+            None => true,
+        };
+        if !follows || !git.is_ancestor(&commit, &tip)? {
+            // An amended commit, say: it cannot become the base, but is not lost either.
+            git.set_reference(&format!("refs/wiggum/{}/squashed/{iteration}", self.short_id()), &commit)?;
+            return Ok(Vec::new());
+        }
+        let changes = match self.in_doubt_up_to(git, open, &commit)? {
+            Some(doubtful) => git.changes_between(open.base.as_deref(), &doubtful)?,
+            None => Vec::new(),
+        };
+        let judging = self.judging_paths(git, open, &changes)?;
+        if judging.is_empty() {
+            let subjects = git.subjects_between(open.base.as_deref(), &commit)?;
+            self.record(Event::CommitsFound { iteration, attempt, commit, subjects });
+            return Ok(Vec::new());
+        }
+        let reference = format!("refs/wiggum/{}/squashed/{iteration}", self.short_id());
+        git.set_reference(&reference, &commit)?;
+        let detail = format!(
+            "changes what judges the work ({}), so it counts as the agent's; kept under {reference}",
+            judging.join(", ")
+        );
+        Ok(vec![flag(FlagKind::AgentCommitted, &short(&commit), &detail)])
+    }
+
+    /// The newest of the commits up to this one that an agent could have made.
+    fn in_doubt_up_to(
+        &self,
+        git: &Git,
+        open: &OpenIteration,
+        commit: &str,
+    ) -> Result<Option<String>, EngineError> {
+        match self.noted_tip() {
+            Some(tip) if Some(&tip) == open.base.as_ref() => Ok(None),
+            Some(tip) if git.has_commit(&tip)? && git.is_ancestor(&tip, commit)? => Ok(Some(tip)),
+            Some(_) | None => Ok(Some(commit.to_owned())),
+        }
+    }
+
+    /// Which of these changes would be looked at closely if the agent had made them?
+    fn judging_paths(
+        &self,
+        git: &Git,
+        open: &OpenIteration,
+        changes: &[Entry],
+    ) -> Result<Vec<String>, EngineError> {
+        let redefined = self.redefinition(git, open, changes)?.former.changes.into_iter();
+        let mut paths: Vec<String> =
+            redefined.filter(|change| !change.product).map(|change| change.path).collect();
+        paths.extend(self.flag_changes(git, changes)?.into_iter().map(|flag| flag.what));
+        paths.sort_unstable();
+        paths.dedup();
+        Ok(paths)
+    }
+
     /// What the agent did to git itself and to the user's set-up. Noted with its end, before any of it
     /// is put back: afterwards nobody could tell.
     pub(crate) fn touched(&mut self) -> Result<Vec<Flag>, EngineError> {
         let mut flags = self.watched.touched_own_files();
         let (Some(git), Some(open)) = (&self.git, &self.journal.state.open) else { return Ok(flags) };
-        let hooks = self.guardian.as_ref().map_or(Ok(Vec::new()), Guardian::compare)?;
+        let directory = self.dir.guard_dir(self.journal.id);
+        let hooks = self.guardian.as_mut().map_or(Ok(Vec::new()), |guardian| guardian.compare(&directory))?;
         self.hooks_untouched = self.guardian.is_some() && hooks.is_empty();
         flags.extend(hooks.iter().map(|name| flag(FlagKind::HooksTouched, name, "put back")));
         let head = git.head()?;
@@ -304,26 +450,41 @@ impl Engine<'_> {
 
     pub(crate) fn inspect(&mut self, iteration: Iteration, attempt: Attempt) -> Result<(), EngineError> {
         crash::point("before inspect");
+        if self.moved_while_checked()? {
+            return Ok(());
+        }
         let Some(open) = self.journal.state.open.clone() else { return Ok(()) };
         let mut flags: Vec<Flag> = self.watched.prompt_flag().into_iter().collect();
+        if !open.own {
+            flags.extend(self.guard_backlog_in_checks(&open.task)?);
+        }
+        let mut redefinition = Redefinition::default();
+        flags.extend(self.put_back_hooks()?);
         let (changed, digest) = match &self.git {
             // The engine knows what it did itself.
             None if open.own => (self.own_changes(&open), String::new()),
-            None => (Vec::new(), stamp_of_tree(&self.settings.workspace, &self.settings.backlog)),
+            None => (Vec::new(), stamp_of_tree(self.settings.workspace(), &self.settings.no_work(), STAMPED)),
             Some(git) => {
-                flags.extend(self.put_back_hooks()?);
                 // A check may have put its own files into the index.
                 git.put_back_index(&self.taken_index())?;
                 let mut known = std::mem::take(&mut self.known);
                 let status = self.own_status(git, &mut known);
                 self.known = known;
                 let status = status?;
+                flags.extend(self.submodule_flags(&status));
                 flags.extend(self.put_back_leftovers(git, &status, iteration)?);
-                flags.extend(self.flag_changes(git, &open, &status.staged)?);
+                flags.extend(self.flag_changes(git, &status.staged)?);
+                flags.extend(self.config_flag(&open, &status.staged));
+                redefinition = self.redefinition(git, &open, &status.staged)?;
+                flags.extend(redefinition.flags());
                 let changed: Vec<String> = status.staged.iter().map(|entry| entry.path.clone()).collect();
                 (changed, digest_of(&status.staged))
             }
         };
+        // A check by another definition is judged together with what the former one ran.
+        if !redefinition.former.is_redefined() {
+            flags.extend(fewer(&self.journal.state, &open));
+        }
         let changed_total = match &self.git {
             Some(_) => u32::try_from(changed.len()).unwrap_or(u32::MAX),
             None if open.own => u32::try_from(changed.len()).unwrap_or(u32::MAX),
@@ -338,7 +499,11 @@ impl Engine<'_> {
             changed_total,
             digest,
             flags,
+            redefined: redefinition.former.changes.clone(),
+            former_checks: redefinition.checks.clone(),
+            written_checks: redefinition.written_checks.clone(),
         });
+        self.redefinition = redefinition;
         Ok(())
     }
 
@@ -353,16 +518,19 @@ impl Engine<'_> {
     /// have staged the user's files, or have thrown away the index with the backlog in it.
     fn own_status(&self, git: &Git, known: &mut Known) -> Result<Status, EngineError> {
         let mut status = git.status_known(known, &self.watched.excluded)?;
-        let state = format!("{}/", StateDir::NAME);
+        let own;
         let is_foreign = |path: &str| {
-            path.starts_with(&state) || self.watched.excluded.iter().any(|excluded| excluded == path)
+            StateDir::is_own(path) || self.watched.excluded.iter().any(|excluded| excluded == path)
         };
         let paths = status.staged.iter().map(|entry| entry.path.as_str());
         let mut foreign: Vec<&str> = paths.filter(|path| is_foreign(path)).collect();
-        if foreign.iter().any(|path| path.starts_with(&state)) {
-            // As one path: there may be more files in it than fit into a command.
-            foreign.retain(|path| !path.starts_with(&state));
-            foreign.push(StateDir::NAME);
+        if foreign.iter().any(|path| StateDir::is_own(path)) {
+            // As directories: there may be more files in them than fit into a command.
+            let names = StateDir::OWN.map(|name| format!("{}/{name}", StateDir::NAME));
+            let staged = |name: &String| foreign.iter().any(|path| path.starts_with(name.as_str()));
+            own = names.into_iter().filter(staged).collect::<Vec<_>>();
+            foreign.retain(|path| !StateDir::is_own(path));
+            foreign.extend(own.iter().map(String::as_str));
         }
         if !foreign.is_empty() {
             git.put_back_index(&self.taken_index())?;
@@ -371,6 +539,14 @@ impl Engine<'_> {
             status.staged.retain(|entry| !is_foreign(&entry.path));
         }
         Ok(status)
+    }
+
+    /// What nobody had left inside a submodule before the run: the commit will not have it.
+    fn submodule_flags(&self, status: &Status) -> Vec<Flag> {
+        let new = |path: &&String| !self.watched.uncommitted_inside.contains(path);
+        let detail = "files inside this submodule are not committed there, so the task's commit does not have them; they are left as they are";
+        let inside = status.uncommitted_inside.iter().filter(new);
+        inside.map(|path| flag(FlagKind::SubmoduleUncommitted, path, detail)).collect()
     }
 
     /// What the checks made of the tree is not the attempt's work: it is kept aside and put back.
@@ -389,8 +565,20 @@ impl Engine<'_> {
         let reference = format!("refs/wiggum/{}/leftovers/{iteration}", self.short_id());
         git.keep_work(&reference, "What the checks left behind")?;
         self.return_to_taken_tree()?;
-        let detail = format!("changed by a check and put back; kept under {reference}");
+        let detail = format!("changed by a check and put back; kept under {reference}; {IGNORE_BUILDS}");
+        let left = by_directory(&left);
         Ok(left.iter().take(20).map(|path| flag(FlagKind::CheckLeftovers, path, &detail)).collect())
+    }
+
+    /// Did somebody commit while the attempt was checked? Then it is moved onto that, and checked again.
+    fn moved_while_checked(&mut self) -> Result<bool, EngineError> {
+        let (Some(git), Some(open)) = (&self.git, &self.journal.state.open) else { return Ok(false) };
+        let (head, base) = (git.head()?, open.base.clone());
+        if head.branch != open.branch || head.commit == base {
+            return Ok(false);
+        }
+        self.return_to_attempt()?;
+        Ok(self.journal.state.open.as_ref().is_none_or(|open| open.base != base))
     }
 
     /// Paths in which the work tree differs from the index, which is the tree that was taken.
@@ -404,30 +592,71 @@ impl Engine<'_> {
     pub(crate) fn return_to_taken_tree(&self) -> Result<(), EngineError> {
         let Some(git) = &self.git else { return Ok(()) };
         git.put_back_index(&self.taken_index())?;
-        let reference = format!("refs/wiggum/{}/taken", self.short_id());
-        let taken = git.keep_work(&reference, "The tree under check")?;
+        let taken = git.keep_work(&self.taken_reference(), "The tree under check")?;
         git.restore_work(&taken, &self.watched.excluded())?;
         git.save_index(&self.taken_index())?;
         Ok(())
     }
 
-    fn flag_changes(
-        &self,
-        git: &Git,
-        open: &OpenIteration,
-        staged: &[Entry],
-    ) -> Result<Vec<Flag>, EngineError> {
-        let named = self.files_named_by_checks(open);
+    /// The attempt under check goes out of the work tree; the saved index and a ref keep it until its
+    /// checks run again. What an interrupted check had left behind is kept as well.
+    pub(crate) fn put_attempt_aside(&mut self) -> Result<(), EngineError> {
+        let Some(open) = self.journal.state.open.clone() else { return Ok(()) };
+        match open.stage {
+            Stage::Judging | Stage::Landing { .. } => {}
+            Stage::Agent => return Ok(()),
+        }
+        self.put_former_away()?;
+        if !open.tree_taken {
+            self.take_tree(open.iteration, open.attempt)?;
+            self.flush()?;
+        }
+        let Some(git) = &self.git else { return Ok(()) };
+        git.put_back_index(&self.taken_index())?;
+        let excluded = self.watched.excluded();
+        if !self.changed_since_taken(&git.status()?).is_empty() {
+            git.stage_all(&excluded)?;
+            let reference = format!("refs/wiggum/{}/leftovers/{}", self.short_id(), open.iteration);
+            git.keep_work(&reference, "What the checks left behind")?;
+            git.put_back_index(&self.taken_index())?;
+        }
+        git.keep_work(&self.taken_reference(), "The tree under check")?;
+        let base = self.journal.state.open.as_ref().and_then(|open| open.base.clone());
+        git.reset_hard(base.as_deref(), &excluded)?;
+        Ok(())
+    }
+
+    fn taken_reference(&self) -> String {
+        format!("refs/wiggum/{}/taken", self.short_id())
+    }
+
+    /// Somebody committed while the attempt waited for its checks: it is moved onto that. False if it
+    /// does not fit there.
+    pub(crate) fn move_taken_tree(&mut self, from: Option<&str>) -> Result<bool, EngineError> {
+        let base = self.journal.state.open.as_ref().and_then(|open| open.base.clone());
+        let (Some(git), Some(from), Some(base)) = (&self.git, from, base) else { return Ok(false) };
+        git.put_back_index(&self.taken_index())?;
+        let kept = git.keep_tree_on(&self.taken_reference(), from, "The tree under check")?;
+        let Some(moved) = git.move_work(&kept, &base)? else { return Ok(false) };
+        git.restore_work(&moved, &self.watched.excluded())?;
+        git.save_index(&self.taken_index())?;
+        Ok(true)
+    }
+
+    /// The loop's own settings say how later work is judged: a person decides, unless the task is about them.
+    fn config_flag(&self, open: &OpenIteration, staged: &[Entry]) -> Option<Flag> {
+        let entry = staged.iter().find(|entry| entry.path == CONFIGURATION)?;
+        let task = self.journal.state.spec_of(open);
+        let is_wanted = task.is_some_and(|task| is_named_by(task, CONFIGURATION));
+        (!is_wanted).then(|| flag(FlagKind::ConfigTouched, CONFIGURATION, change_name(entry.change)))
+    }
+
+    fn flag_changes(&self, git: &Git, staged: &[Entry]) -> Result<Vec<Flag>, EngineError> {
         let mut flags = Vec::new();
         for entry in staged {
             let existed = entry.change != Change::Added;
-            let part = named.get(entry.path.as_str()).filter(|_| existed && !is_test_path(&entry.path));
-            if part == Some(&CheckFile::Run) {
-                flags.push(flag(FlagKind::CheckTouched, &entry.path, ""));
-            } else if part == Some(&CheckFile::Named) {
-                flags.push(flag(FlagKind::ProtectedPath, &entry.path, "a check names it"));
-            } else if self.watched.protected.is_match(&entry.path) && (existed || !is_test_path(&entry.path))
-            {
+            let watched = existed || !is_test_path(&entry.path);
+            if watched && self.watched.protected.is_match(&entry.path) {
                 flags.push(flag(FlagKind::ProtectedPath, &entry.path, change_name(entry.change)));
             }
         }
@@ -435,17 +664,15 @@ impl Engine<'_> {
         Ok(flags)
     }
 
-    fn files_named_by_checks(&self, open: &OpenIteration) -> HashMap<String, CheckFile> {
-        let Some(entry) = self.journal.state.task(&open.task) else { return HashMap::new() };
-        let checks = checks_for(&self.journal.state.policy, &entry.spec);
-        checks.iter().flat_map(|check| check_files(&check.command)).collect()
-    }
-
     fn weakened_tests(&self, git: &Git, staged: &[Entry]) -> Result<Vec<Flag>, EngineError> {
-        let candidates: Vec<&Entry> =
-            staged.iter().filter(|entry| may_hold_tests(&entry.path)).take(MAX_EXAMINED).collect();
-        // Nothing that existed was touched: nothing can be weaker than before.
-        if candidates.iter().all(|entry| entry.change == Change::Added) {
+        let mut candidates: Vec<&Entry> = staged.iter().filter(|entry| may_hold_tests(&entry.path)).collect();
+        // Where not all can be examined, those that surely hold tests come first.
+        candidates.sort_by_key(|entry| !may_govern_tests(&entry.path) && !is_test_path(&entry.path));
+        candidates.truncate(MAX_EXAMINED);
+        // Nothing that existed was touched: nothing can be weaker than before, unless by a new file that
+        // rules over others.
+        let harmless = |entry: &Entry| entry.change == Change::Added && !may_govern_tests(&entry.path);
+        if candidates.iter().all(|entry| harmless(entry)) {
             return Ok(Vec::new());
         }
         let blobs: Vec<Option<&str>> = candidates
@@ -471,8 +698,12 @@ impl Engine<'_> {
         // The checks' leftovers are gone; what a hook that refused the commit has mended is welcome.
         git.stage_all(&self.watched.excluded())?;
         let reference = format!("refs/wiggum/{}/{}/{iteration}", self.short_id(), ref_name(task));
-        let commit =
-            git.keep_work(&reference, &format!("Unfinished work on {task}, iteration {iteration}"))?;
+        let message = format!("Unfinished work on {task}, iteration {iteration}");
+        let commit = match self.moved_from.take() {
+            // On top of HEAD it would undo what somebody committed meanwhile.
+            Some(base) => git.keep_tree_on(&reference, &base, &message)?,
+            None => git.keep_work(&reference, &message)?,
+        };
         crash::point("work kept");
         self.in_place = Some(commit.clone());
         let kept = Event::WorkKept { iteration, task: task.clone(), reference, commit };
@@ -486,8 +717,8 @@ impl Engine<'_> {
     /// What an interrupted attempt had done so far goes under a ref; the tree goes back to where the
     /// attempt started.
     pub(crate) fn undo_attempt(&mut self, open: &OpenIteration) -> Result<Option<String>, EngineError> {
-        let Some(git) = &self.git else { return Ok(None) };
         self.put_back_hooks()?;
+        let Some(git) = &self.git else { return Ok(None) };
         crash::point("hooks put back");
         self.clear_locks(git)?;
         self.put_head_back(git, open.iteration)?;
@@ -535,9 +766,10 @@ impl Engine<'_> {
     pub(crate) fn write_status(&mut self, task: &TaskId, status: FileStatus) -> Result<(), EngineError> {
         self.flush()?;
         crash::point("before status");
-        let iterations = self.journal.state.iterations;
+        let state = &self.journal.state;
         let edited = self.backlog.edit(|backlog| {
-            backlog.set_plan(PlanValue::IterationsUsed(iterations));
+            backlog.set_plan(PlanValue::IterationsUsed(state.iterations));
+            tell_failures(state, backlog, task)?;
             backlog.set_status(task.as_str(), status)
         });
         match edited {
@@ -584,22 +816,22 @@ pub(crate) fn flag(kind: FlagKind, what: &str, detail: &str) -> Flag {
     Flag { kind, what: what.to_owned(), detail: detail.to_owned() }
 }
 
-/// Files that belong to the user's set-up of the loop; untracked, they are no dirt.
+/// Files that belong to the user's set-up of the loop, and those that we print to; untracked, they are
+/// no dirt.
 fn own_files(settings: &Settings) -> Vec<String> {
-    let prompt = settings.prompt.as_ref().map(|path| relative(&settings.workspace, path));
-    ["wiggum.toml".to_owned(), "PROMPT.md".to_owned()].into_iter().chain(prompt).collect()
+    let prompt = settings.prompt.as_ref().map(|path| relative(settings.workspace(), path));
+    let usual = ["wiggum.toml".to_owned(), "PROMPT.md".to_owned()];
+    usual.into_iter().chain(prompt).chain(settings.outputs.iter().cloned()).collect()
 }
 
-/// Is the ignore file's only change the line that `wiggum init` adds?
+/// Is the ignore file's only change what `wiggum init` adds?
 fn ignores_only_us(git: &Git) -> Result<bool, EngineError> {
     let Ok(now) = fs::read_to_string(git.root().join(".gitignore")) else { return Ok(false) };
-    if !now.ends_with(".wiggum/\n") {
+    if !now.contains(StateDir::NAME) {
         return Ok(false);
     }
     let before = git.show_file(Source::Commit("HEAD"), ".gitignore")?.unwrap_or_default();
-    let before = String::from_utf8_lossy(&before);
-    let line_before_ours = now.strip_suffix(".wiggum/\n").unwrap_or_default();
-    Ok(before != now && (line_before_ours == before || line_before_ours == format!("{before}\n")))
+    Ok(ignoring_state(&String::from_utf8_lossy(&before)) == Some(now))
 }
 
 pub(crate) fn stands_on(head: &Head, open: &OpenIteration) -> bool {
@@ -607,11 +839,17 @@ pub(crate) fn stands_on(head: &Head, open: &OpenIteration) -> bool {
 }
 
 fn may_hold_tests(path: &str) -> bool {
-    const SOURCES: [&str; 16] = [
-        "rs", "py", "js", "jsx", "ts", "tsx", "mjs", "go", "java", "kt", "rb", "php", "cs", "swift", "c",
-        "cpp",
+    const SOURCES: [&str; 19] = [
+        "rs", "py", "js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts", "go", "java", "kt", "rb", "php",
+        "cs", "swift", "c", "cpp",
     ];
     is_test_path(path) || Path::new(path).extension().is_some_and(|e| SOURCES.iter().any(|s| e == *s))
+}
+
+/// Hooks and set-up files reach tests of other files, and a test file may end the run of all others; in Rust
+/// each is a program of its own.
+fn may_govern_tests(path: &str) -> bool {
+    governs_tests(path) || (is_test_path(path) && !path.ends_with(".rs"))
 }
 
 fn change_name(change: Change) -> &'static str {
@@ -634,12 +872,31 @@ fn digest_of(staged: &[Entry]) -> String {
             entry.blob_after.as_deref().unwrap_or_default()
         ));
     }
-    hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hex(&hash.finalize()[..16])
 }
 
-/// Without git, what tells one state of a directory from another: names, sizes and times.
-pub(crate) fn stamp_of_tree(root: &Path, backlog: &Path) -> String {
-    const MAX_FILES: usize = 50_000;
+/// What to do about files that checks leave behind.
+pub(crate) const IGNORE_BUILDS: &str = "name what builds make in .gitignore";
+
+/// Paths for people to read: of a directory with many, only the directory.
+pub(crate) fn by_directory(paths: &[String]) -> Vec<String> {
+    let mut found: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
+    for path in paths {
+        let top = path.find('/').map_or(path.as_str(), |at| &path[..=at]);
+        found.entry(top).or_default().push(path);
+    }
+    let told = |(top, paths): (&str, Vec<&String>)| match paths.as_slice() {
+        [only] => (*only).clone(),
+        all => format!("{top} ({} files)", all.len()),
+    };
+    found.into_iter().map(told).collect()
+}
+
+/// How many files tell what an attempt changed where there is no git.
+pub(crate) const STAMPED: usize = 50_000;
+
+/// What tells one state of a directory from another, without git: names, sizes and times of so many files.
+pub(crate) fn stamp_of_tree(root: &Path, apart: &[PathBuf], most: usize) -> String {
     let mut hash = Sha256::new();
     let mut todo = vec![root.to_owned()];
     let mut seen = 0;
@@ -650,8 +907,9 @@ pub(crate) fn stamp_of_tree(root: &Path, backlog: &Path) -> String {
         for entry in entries {
             seen += 1;
             let path = entry.path();
-            let own = entry.file_name() == StateDir::NAME || path == backlog;
-            if own || seen > MAX_FILES {
+            let name = entry.file_name();
+            let own = name == StateDir::NAME || name == ".git" || apart.contains(&path);
+            if own || seen > most {
                 continue;
             }
             let Ok(data) = entry.metadata() else { continue };
@@ -663,7 +921,7 @@ pub(crate) fn stamp_of_tree(root: &Path, backlog: &Path) -> String {
             hash.update(format!("{}\0{}\0{:?}\0", path.display(), data.len(), modified));
         }
     }
-    hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hex(&hash.finalize()[..16])
 }
 
 /// A task's id as part of a ref's name.
@@ -678,8 +936,7 @@ fn ref_name(task: &TaskId) -> String {
         return plain;
     }
     // Two ids may look alike once cleaned; the hash keeps them apart.
-    let hash: String =
-        Sha256::digest(task.as_str().as_bytes()).iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let hash: String = hex(&Sha256::digest(task.as_str().as_bytes())[..4]);
     format!("{}-{hash}", plain.chars().take(60).collect::<String>()).trim_start_matches('-').to_owned()
 }
 

@@ -1,9 +1,9 @@
-//! Waking a running engine: whoever posts a request touches the loop's file in `.wiggum/wake/`, and
+//! Waking a running engine: whoever posts a request touches the loop's file in the store's `wake` directory, and
 //! the engine, which watches that directory, looks into the store.
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,13 +18,13 @@ const FALLBACK_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(crate) type Wake = Arc<dyn Fn() + Send + Sync>;
 
-/// `None` if the directory cannot be watched at all; requests are then seen between iterations.
-pub(crate) fn watch(dir: &Path, wake: &Wake) -> Option<Box<dyn Send>> {
-    fs::create_dir_all(dir).ok()?;
-    by_events(dir, Arc::clone(wake)).or_else(|| by_looking(dir, Arc::clone(wake)))
+/// `None` if the directories cannot be watched at all; requests are then seen between iterations.
+pub(crate) fn watch(places: &[PathBuf], wake: &Wake) -> Option<Box<dyn Send>> {
+    places.iter().try_for_each(fs::create_dir_all).ok()?;
+    by_events(places, Arc::clone(wake)).or_else(|| by_looking(places, Arc::clone(wake)))
 }
 
-fn by_events(dir: &Path, wake: Wake) -> Option<Box<dyn Send>> {
+fn by_events(places: &[PathBuf], wake: Wake) -> Option<Box<dyn Send>> {
     let hear = move |event: notify::Result<Event>| {
         if event.is_ok_and(|event| is_look(&event.kind)) {
             return;
@@ -32,7 +32,7 @@ fn by_events(dir: &Path, wake: Wake) -> Option<Box<dyn Send>> {
         wake();
     };
     let mut watcher: RecommendedWatcher = notify::recommended_watcher(hear).ok()?;
-    watcher.watch(dir, RecursiveMode::NonRecursive).ok()?;
+    places.iter().try_for_each(|place| watcher.watch(place, RecursiveMode::NonRecursive)).ok()?;
     Some(Box::new(watcher))
 }
 
@@ -49,10 +49,10 @@ fn is_look(kind: &EventKind) -> bool {
     }
 }
 
-fn by_looking(dir: &Path, wake: Wake) -> Option<Box<dyn Send>> {
+fn by_looking(places: &[PathBuf], wake: Wake) -> Option<Box<dyn Send>> {
     let config = Config::default().with_poll_interval(FALLBACK_INTERVAL);
     let mut watcher = PollWatcher::new(move |_: notify::Result<notify::Event>| wake(), config).ok()?;
-    watcher.watch(dir, RecursiveMode::NonRecursive).ok()?;
+    places.iter().try_for_each(|place| watcher.watch(place, RecursiveMode::NonRecursive)).ok()?;
     Some(Box::new(watcher))
 }
 
@@ -73,7 +73,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (sender, wakes) = mpsc::channel();
         let wake: Wake = Arc::new(move || sender.send(()).unwrap_or_default());
-        let _watcher = watch(dir.path(), &wake).unwrap();
+        let _watcher = watch(&[dir.path().to_owned()], &wake).unwrap();
         for _ in 0..100 {
             assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
         }

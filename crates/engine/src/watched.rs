@@ -20,6 +20,8 @@ pub(crate) struct Watched {
     /// Paths that never belong to an attempt's work.
     pub(crate) excluded: Vec<String>,
     pub(crate) backlog_tracked: bool,
+    /// Submodules in which files were not committed when the run began.
+    pub(crate) uncommitted_inside: Vec<String>,
     own: Vec<OwnFile>,
 }
 
@@ -68,18 +70,27 @@ fn matcher(patterns: &[String]) -> Result<Arc<GlobSet>, EngineError> {
     Ok(matcher)
 }
 
+/// The settings of loops in a workspace.
+pub(crate) const CONFIGURATION: &str = "wiggum.toml";
+
 impl Watched {
     pub(crate) fn new(settings: &Settings) -> Result<Self, EngineError> {
         let protected = matcher(&settings.policy.protect.paths)?;
-        let configuration = settings.workspace.join("wiggum.toml");
+        let configuration = settings.workspace().join(CONFIGURATION);
         let own = settings.prompt.iter().map(|path| (path, true)).chain([(&configuration, false)]);
         let own = own.map(|(path, is_prompt)| OwnFile {
-            name: relative(&settings.workspace, path),
+            name: relative(settings.workspace(), path),
             path: path.clone(),
             is_prompt,
             before: None,
         });
-        Ok(Self { protected, excluded: Vec::new(), backlog_tracked: false, own: own.collect() })
+        Ok(Self {
+            protected,
+            excluded: Vec::new(),
+            backlog_tracked: false,
+            uncommitted_inside: Vec::new(),
+            own: own.collect(),
+        })
     }
 
     /// Remembers the user's files as they are before the agent runs, also for whoever comes after a

@@ -2,10 +2,11 @@
 //! each, answers, flags, spans of time, money.
 
 use jiff::Timestamp;
-use wiggum_core::event::{Answer, Event, Evidence, Flag, FlagKind, Report, Usage, Verdict};
+use wiggum_core::event::{Answer, BaselineOutcome, Event, Evidence, Flag, FlagKind, Report, Usage, Verdict};
 use wiggum_core::health::is_call;
 use wiggum_core::policy::Millis;
 use wiggum_core::state::verdict_name;
+use wiggum_core::termination::headline;
 
 /// What happened, in one line.
 pub fn describe(event: &Event) -> String {
@@ -15,6 +16,18 @@ pub fn describe(event: &Event) -> String {
 fn words(event: &Event) -> String {
     match event {
         Event::LoopCreated { name, backlog, .. } => format!("loop {name} over {backlog} created"),
+        Event::LoopMoved { repository, from, copied: _ } if from.is_empty() => {
+            format!("the checkout is now at {repository}")
+        }
+        Event::LoopMoved { repository, from, copied: false } => {
+            format!("this loop last ran in {from}, which was moved: it goes on in {repository}")
+        }
+        Event::LoopMoved { repository, from, copied: true } => {
+            format!(
+                "this loop last ran in {from}, which is gone: it goes on in {repository}, a copy of it. Other copies \
+                 begin anew"
+            )
+        }
         Event::RunStarted { run, agent, .. } => format!("run {run} started with {agent}"),
         Event::RunResumed { run, agent, .. } => format!("run {run} goes on with {agent}"),
         Event::BacklogRead { added, changed, removed, order, .. } => {
@@ -68,6 +81,9 @@ fn words(event: &Event) -> String {
             Report::Question { question } => format!("the agent asks: {}", question.summary),
             Report::Progress { text } => format!("the agent reports: {text}"),
         },
+        Event::CommitsFound { subjects, .. } => {
+            format!("somebody else committed meanwhile, which is kept as it is: {}", subjects.join("; "))
+        }
         Event::TreeTaken { flags, .. } => format!("work taken for checking{}", flagged(flags)),
         Event::TreeAltered { .. } => "a git hook changed the work: checked again".to_owned(),
         Event::EvidenceGathered { evidence, .. } => evidence_words(evidence),
@@ -95,10 +111,15 @@ fn words(event: &Event) -> String {
         Event::TaskFailed { task, reason } => format!("{task} failed: {reason}"),
         Event::TaskSkipped { task, by } => format!("{task} skipped by {by}"),
         Event::TaskReopened { task, by } => format!("{task} opened again by {by}"),
+        Event::SkipsCommitted { commit: None, .. } => "nothing to commit of what was skipped".to_owned(),
+        Event::SkipsCommitted { tasks, commit: Some(commit) } => {
+            let names: Vec<&str> = tasks.iter().map(|task| task.as_str()).collect();
+            format!("{} skipped: committed as {}", names.join(", "), short(commit))
+        }
         Event::StatusSet { task, status, by } => format!("{task} set to {} by {by}", status.name()),
         Event::Nudged { text, by, delivered: true, .. } => format!("nudged by {by}: {text}"),
         Event::Nudged { by, delivered: false, .. } if is_call(by) => {
-            "a nudge that asked for a sign of life did not reach the agent".to_owned()
+            "a nudge that asked for a sign of progress did not reach the agent".to_owned()
         }
         Event::Nudged { text, by, delivered: false, .. } => {
             format!("nudge by {by} did not reach the agent; it is guidance for the next attempt: {text}")
@@ -127,6 +148,14 @@ fn words(event: &Event) -> String {
             format!("going back to event {to_seq}, asked for by {by}{}", kept.unwrap_or_default())
         }
         Event::Restored { id } => format!("back at the checkpoint {id}"),
+        Event::BaselineStarted { command } => format!("`{command}` is run before any work"),
+        Event::BaselineChecked { command, outcome, .. } => {
+            format!("before any work, `{command}` {}", baseline_words(outcome))
+        }
+        Event::TaskBaselineChecked { task, command, outcome } => {
+            format!("before {task} begins, `{command}` {}", baseline_words(outcome))
+        }
+        Event::RepairPlanned { task } => format!("repairing the checks becomes the task {task}"),
         Event::Paused { by } => format!("paused by {by}"),
         Event::Resumed { by } => format!("resumed by {by}"),
         Event::StopRequested { by } => format!("stop asked for by {by}"),
@@ -151,11 +180,18 @@ fn words(event: &Event) -> String {
             let said = if *granted { "lets" } else { "does not let" };
             format!("the shared budget {said} a call begin (${spent:.2} spent in this project)")
         }
+        Event::BudgetReached { scope, unit, spent, limit, .. } => {
+            let (spent, limit) = (unit.show(*spent), unit.show(*limit));
+            format!("the agent is stopped at the {} budget: {spent} of {limit} are spent", scope.name())
+        }
+        Event::UsageSeen { usage, .. } => {
+            format!("the agent has used {} tokens so far, {}", usage.tokens(), cost(usage))
+        }
         Event::Charged { usage, .. } => {
             format!("the interrupted agent had used {} tokens, {}", usage.tokens(), cost(usage))
         }
         Event::RunEnded { run, reason, detail } => {
-            format!("run {run} ended ({}): {}: {detail}", reason.name(), reason.ending().says)
+            format!("run {run} ended ({}): {}: {detail}", reason.name(), headline(*reason, detail))
         }
     }
 }
@@ -184,7 +220,7 @@ fn evidence_words(evidence: &Evidence) -> String {
 }
 
 fn flagged(flags: &[Flag]) -> String {
-    flags.iter().map(|flag| format!(", {}: {}", flag_name(flag.kind), flag.what)).collect()
+    flags.iter().map(|flag| format!(", {}", short_flag(flag))).collect()
 }
 
 /// A commit's id as people quote it.
@@ -221,6 +257,34 @@ pub fn answer_words(answer: &Answer) -> String {
     }
 }
 
+/// What a check said before any agent worked.
+pub fn baseline_words(outcome: &BaselineOutcome) -> String {
+    match outcome {
+        BaselineOutcome::Green => "passes".to_owned(),
+        BaselineOutcome::Red => "fails".to_owned(),
+        BaselineOutcome::CannotRun { why } => format!("cannot run yet: {why}"),
+        BaselineOutcome::LeftOut { why } => format!("is left out: {why}"),
+        BaselineOutcome::Interrupted => "was cut short".to_owned(),
+    }
+}
+
+/// How the journal says that the work tree was found on another branch. It names the agent, but a person in the same
+/// work tree may as well have switched.
+const SWITCHED: &str = "the agent switched to it; put back";
+
+/// A flag in full.
+pub fn flag_line(flag: &Flag) -> String {
+    if flag.kind == FlagKind::BranchSwitched && flag.detail == SWITCHED {
+        return format!("the branch was switched to `{}` during the attempt; put back", flag.what);
+    }
+    format!("{} {}", short_flag(flag), flag.detail).trim_end().to_owned()
+}
+
+/// A flag without its explanation.
+pub fn short_flag(flag: &Flag) -> String {
+    format!("{}: {}", flag_name(flag.kind), flag.what)
+}
+
 /// What a flag is called.
 pub fn flag_name(kind: FlagKind) -> &'static str {
     match kind {
@@ -228,11 +292,15 @@ pub fn flag_name(kind: FlagKind) -> &'static str {
         FlagKind::CheckTouched => "changed what a check runs",
         FlagKind::WeakenedTests => "weakened tests",
         FlagKind::BacklogTouched => "touched the backlog",
-        FlagKind::BranchSwitched => "switched branches",
+        FlagKind::BranchSwitched => "branch switched",
         FlagKind::HooksTouched => "touched git's files",
         FlagKind::StateTouched => "touched wiggum's state",
         FlagKind::AgentCommitted => "committed by itself",
+        FlagKind::SubmoduleUncommitted => "not committed inside the submodule",
         FlagKind::CheckLeftovers => "left by a check",
+        FlagKind::ConfigTouched => "changed the settings of the loop",
+        FlagKind::CheckRedefined => "changed what defines a check",
+        FlagKind::CheckedProduct => "changed a file that a check runs",
     }
 }
 
@@ -318,6 +386,19 @@ fn is_bidi(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_switched_branch_names_no_culprit() {
+        let flag = |detail: &str| Flag {
+            kind: FlagKind::BranchSwitched,
+            what: "feature".to_owned(),
+            detail: detail.to_owned(),
+        };
+        let told = flag_line(&flag(SWITCHED));
+        assert_eq!(told, "the branch was switched to `feature` during the attempt; put back");
+        assert_eq!(flag_line(&flag("put back")), "branch switched: feature put back");
+        assert_eq!(flag_line(&flag("")), "branch switched: feature");
+    }
 
     #[test]
     fn what_agents_print_cannot_drive_the_terminal() {

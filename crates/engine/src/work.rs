@@ -15,12 +15,12 @@ use wiggum_core::state::{OpenIteration, millis_between};
 use wiggum_core::task::{FileStatus, Work};
 use wiggum_core::template;
 use wiggum_core::work::Fate;
-use wiggum_workspace::beneath::{self, Created};
+use wiggum_workspace::beneath::{self, CreateError, Created};
 use wiggum_workspace::crash;
 
 use crate::engine::{Engine, Input};
 use crate::error::{EngineError, chain};
-use crate::tools::{CallOutcome, Cancel, Ready, ToolCall};
+use crate::tools::{CallOutcome, Cancel, NotReady, Ready, ToolCall};
 
 /// Directories in which programs keep what they are run by: not for a plan to write.
 const CLOSED: &[&str] = &[".git", ".wiggum", ".obsidian"];
@@ -56,6 +56,14 @@ impl RunningCall {
     }
 }
 
+/// How work ended: well, if nothing is said.
+#[derive(Default)]
+struct End {
+    error: Option<Failure>,
+    uncertain: bool,
+    permanent: bool,
+}
+
 /// What a task does that needs no agent, for people to read.
 pub(crate) fn describe(work: &Work) -> String {
     match work {
@@ -87,10 +95,21 @@ impl Engine<'_> {
             return Ok(());
         }
         if fate == Some(Fate::Happened) {
-            self.record_work(&open, result.unwrap_or_default(), None, false);
+            self.record_work(&open, result.unwrap_or_default(), End::default());
             return Ok(());
         }
-        match work {
+        // What is recorded of it lacks its secrets.
+        let written = self.backlog.backlog().and_then(|backlog| backlog.task(open.task.as_str()));
+        let work = match written.map(|task| task.work.clone()) {
+            Some(written) if redact::work(&written) == *work => written,
+            Some(_) | None if redact::work(work) == *work && !redact::is_redacted(work) => work.clone(),
+            Some(_) | None => {
+                let message = "the backlog was changed just now; it is read again".to_owned();
+                self.work_ended(&open, CallOutcome::Refused { message });
+                return Ok(());
+            }
+        };
+        match &work {
             Work::File { path, content, overwrite } => {
                 let outcome = self.create_file(path, content, *overwrite);
                 crash::point("file created");
@@ -99,7 +118,7 @@ impl Engine<'_> {
             Work::Notice { message } => {
                 let outcome = match template::fill_words(message, &|step| self.result_of(step)) {
                     Ok(result) => CallOutcome::Done { result },
-                    Err(error) => CallOutcome::Refused { message: error.to_string() },
+                    Err(error) => CallOutcome::Impossible { message: error.to_string() },
                 };
                 self.work_ended(&open, outcome);
             }
@@ -107,7 +126,7 @@ impl Engine<'_> {
             // Refused before the run starts.
             Work::Agent | Work::Command { .. } | Work::Gate { .. } | Work::Flow { .. } => {
                 let message = format!("work of kind `{}` is not available", work.name());
-                self.work_ended(&open, CallOutcome::Refused { message });
+                self.work_ended(&open, CallOutcome::Impossible { message });
             }
         }
         Ok(())
@@ -119,7 +138,7 @@ impl Engine<'_> {
             .and_then(|path| Ok((path, template::fill_words(content, &results)?)));
         let (path, content) = match filled {
             Ok(filled) => filled,
-            Err(error) => return CallOutcome::Refused { message: error.to_string() },
+            Err(error) => return CallOutcome::Impossible { message: error.to_string() },
         };
         let closed = std::path::Path::new(&path).components().any(|part| {
             let part = part.as_os_str().to_string_lossy().to_lowercase();
@@ -128,32 +147,43 @@ impl Engine<'_> {
         let first = path.split('/').find(|part| !part.is_empty() && *part != ".").unwrap_or_default();
         let closed = closed || self.settings.closed.iter().any(|folder| folder.eq_ignore_ascii_case(first));
         if closed {
-            let message = format!("`{path}` is not for a plan to write");
-            return CallOutcome::Refused { message };
+            let message = format!("`{path}` is not for a plan to write; name a file elsewhere");
+            return CallOutcome::Impossible { message };
         }
-        let created = beneath::create(&self.settings.workspace, &path, content.as_bytes(), overwrite);
+        let created = beneath::create(self.settings.workspace(), &path, content.as_bytes(), overwrite);
         match created {
             Ok(Created::New) => CallOutcome::Done { result: format!("created {path}") },
             Ok(Created::Same) => CallOutcome::Done { result: format!("{path} was there already, just so") },
             Ok(Created::Replaced) => CallOutcome::Done { result: format!("replaced {path}") },
-            Err(error) => CallOutcome::Refused { message: chain(&error) },
+            Err(error @ (CreateError::Write { .. } | CreateError::Read { .. })) => {
+                CallOutcome::Refused { message: chain(&error) }
+            }
+            Err(error @ CreateError::Exists { .. }) => {
+                let message = format!("{}; remove it, or say `Overwrite: yes`", chain(&error));
+                CallOutcome::Impossible { message }
+            }
+            Err(error @ (CreateError::Outside { .. } | CreateError::Link { .. })) => {
+                let message = format!("{}; name a file inside the directory", chain(&error));
+                CallOutcome::Impossible { message }
+            }
         }
     }
 
     fn prepare_call(&mut self, open: &OpenIteration, server: &str, tool: &str, params: &Value) {
         let Some(tools) = self.settings.tools.clone() else {
             let message = format!("no MCP server is configured, so `{server}` cannot be called");
-            return self.work_ended(open, CallOutcome::Refused { message });
+            return self.work_ended(open, CallOutcome::Impossible { message });
         };
         let params = match template::fill(params, &|step| self.result_of(step)) {
             Ok(params) => params,
             Err(error) => {
-                return self.work_ended(open, CallOutcome::Refused { message: error.to_string() });
+                return self.work_ended(open, CallOutcome::Impossible { message: error.to_string() });
             }
         };
         let call = ToolCall { server: server.to_owned(), tool: tool.to_owned(), params };
         self.call =
             Some(RunningCall { call: call.clone(), cancel: Cancel::default(), once: false, stopping: None });
+        self.keep_watchdog();
         let marker = ("WIGGUM_LOOP_ID".to_owned(), self.journal.id.to_string());
         let (sender, iteration, attempt) = (self.sender.clone(), open.iteration, open.attempt);
         self.host.beside(Box::new(move || {
@@ -167,7 +197,7 @@ impl Engine<'_> {
         &mut self,
         iteration: Iteration,
         attempt: Attempt,
-        ready: Result<Box<dyn Ready>, String>,
+        ready: Result<Box<dyn Ready>, NotReady>,
     ) -> Result<(), EngineError> {
         let Some(open) = self.open_call(iteration, attempt) else { return Ok(()) };
         let ready = match ready {
@@ -175,9 +205,13 @@ impl Engine<'_> {
                 return self.give_up_call(&open);
             }
             Ok(ready) => ready,
-            Err(message) => {
+            Err(not_ready) => {
                 self.call = None;
-                self.work_ended(&open, CallOutcome::Refused { message });
+                let outcome = match not_ready {
+                    NotReady::Temporary { message } => CallOutcome::Refused { message },
+                    NotReady::Permanent { message } => CallOutcome::Impossible { message },
+                };
+                self.work_ended(&open, outcome);
                 return Ok(());
             }
         };
@@ -217,7 +251,7 @@ impl Engine<'_> {
         let (once, stopping) = call.map_or((false, None), |call| (call.once, call.stopping));
         let timed_out = stopping == Some(StopWhy::AgentTimeout);
         match outcome {
-            CallOutcome::Refused { .. } | CallOutcome::Uncertain { .. }
+            CallOutcome::Refused { .. } | CallOutcome::Impossible { .. } | CallOutcome::Uncertain { .. }
                 if !once && !timed_out && (stopping.is_some() || self.is_interrupted()) =>
             {
                 return self.give_up_call(&open);
@@ -264,33 +298,33 @@ impl Engine<'_> {
 
     /// Records what came of the work.
     pub(crate) fn work_ended(&mut self, open: &OpenIteration, outcome: CallOutcome) {
-        let (result, error, uncertain) = match outcome {
-            CallOutcome::Done { result } => (self.secrets.hide(&result).into_owned(), None, false),
+        let failed = |message: &str| Some(failure_of(&redact::text(&self.secrets.hide(message))));
+        let (result, end) = match outcome {
+            CallOutcome::Done { result } => (self.secrets.hide(&result).into_owned(), End::default()),
             CallOutcome::Refused { message } => {
-                (String::new(), Some(failure_of(&self.secrets.hide(&message))), false)
+                (String::new(), End { error: failed(&message), ..End::default() })
+            }
+            CallOutcome::Impossible { message } => {
+                (String::new(), End { error: failed(&message), permanent: true, ..End::default() })
             }
             CallOutcome::Uncertain { message } => {
-                (String::new(), Some(failure_of(&self.secrets.hide(&message))), true)
+                (String::new(), End { error: failed(&message), uncertain: true, ..End::default() })
             }
         };
-        let result = self.journal.keep(&result);
-        self.record_work(open, result, error, uncertain);
+        // A later step may need it as it is.
+        let result = self.journal.keep_exact(&result);
+        self.record_work(open, result, end);
     }
 
-    fn record_work(
-        &mut self,
-        open: &OpenIteration,
-        result: BlobRef,
-        error: Option<Failure>,
-        uncertain: bool,
-    ) {
+    fn record_work(&mut self, open: &OpenIteration, result: BlobRef, end: End) {
+        let End { error, uncertain, permanent } = end;
         let duration = Millis(millis_between(open.started_at, self.clock.now()));
         let (iteration, attempt) = (open.iteration, open.attempt);
         if planted(Mutant::ReportsForEngine) {
             let report = Report::Progress { text: String::new() };
             self.record(Event::AgentReported { iteration, attempt, report });
         }
-        self.record(Event::WorkEnded { iteration, attempt, duration, result, error, uncertain });
+        self.record(Event::WorkEnded { iteration, attempt, duration, result, error, uncertain, permanent });
     }
 
     /// What an earlier task came to: as data where it is, as text otherwise.

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -15,7 +15,8 @@ use wiggum_core::event::{Answer, EndReason, Envelope, Event, Exit, Request};
 use wiggum_core::policy::Millis;
 use wiggum_core::state::Loop;
 use wiggum_core::tasks::TaskState;
-use wiggum_engine::tools::{CallOutcome, Cancel, Ready, ToolCall, Tools};
+use wiggum_engine::checkout::{Checkout, StateRoot};
+use wiggum_engine::tools::{CallOutcome, Cancel, NotReady, Ready, ToolCall, Tools};
 use wiggum_engine::{Engine, Observer, Outcome, Settings};
 use wiggum_workspace::process::{self, CommandLine, Launch};
 
@@ -25,6 +26,8 @@ struct Scripted {
     answers: Mutex<VecDeque<CallOutcome>>,
     calls: Mutex<Vec<ToolCall>>,
     repeatable: bool,
+    /// A file that somebody writes while a tool is called.
+    meanwhile: Mutex<Option<(PathBuf, String)>>,
 }
 
 impl Scripted {
@@ -42,10 +45,17 @@ struct Mine(Arc<Scripted>);
 struct Call(Arc<Scripted>, ToolCall);
 
 impl Tools for Mine {
-    fn prepare(&self, call: &ToolCall, _marker: &(String, String)) -> Result<Box<dyn Ready>, String> {
-        if call.tool == "unknown" {
-            return Err("there is no tool `unknown`".to_owned());
+    fn prepare(&self, call: &ToolCall, _marker: &(String, String)) -> Result<Box<dyn Ready>, NotReady> {
+        match call.tool.as_str() {
+            "unknown" => Err(NotReady::Permanent { message: "there is no tool `unknown`".to_owned() }),
+            "down" => Err(NotReady::Temporary { message: "the server does not answer".to_owned() }),
+            _ => self.ready(call),
         }
+    }
+}
+
+impl Mine {
+    fn ready(&self, call: &ToolCall) -> Result<Box<dyn Ready>, NotReady> {
         Ok(Box::new(Call(Arc::clone(&self.0), call.clone())))
     }
 }
@@ -57,6 +67,9 @@ impl Ready for Call {
 
     fn call(self: Box<Self>, _cancel: &Cancel) -> CallOutcome {
         self.0.calls.lock().unwrap().push(self.1);
+        if let Some((path, text)) = self.0.meanwhile.lock().unwrap().take() {
+            fs::write(path, text).unwrap();
+        }
         let answer = self.0.answers.lock().unwrap().pop_front();
         answer.unwrap_or(CallOutcome::Done { result: r#"{"id": 7}"#.to_owned() })
     }
@@ -124,11 +137,37 @@ fn a_plan_says_how_far_it_is() {
     assert_eq!(run(&answer(Answer::Retry)).reason(), EndReason::GoalAchieved);
     let done = PLAN
         .replace("status: approved", "status: completed")
-        .replace("used: 0", "used: 3")
+        .replace("used: 0", "used: 2")
         .replace("completed_steps: 0", "completed_steps: 2")
         .replace("[ ]", "[x]");
     assert_eq!(plan(), done);
     assert_eq!(fs::read_to_string(dir.path().join("Notes/sent.md")).unwrap(), "sent as 7");
+}
+
+#[test]
+fn half_of_a_plan_is_not_all_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("Plan.md");
+    let half = &PLAN[..PLAN.find("- [ ] **Step 2").unwrap()];
+    fs::write(&path, half).unwrap();
+    let tools = Scripted::answering([]);
+    let run = |requests: &[Request]| run_over(dir.path(), "Plan.md", &tools, requests);
+    let ended = run(&[]);
+    assert_eq!(ended.reason(), EndReason::PersonNeeded);
+    let Outcome::Ended { detail, .. } = &ended.outcome else { panic!("{:?}", ended.outcome) };
+    assert!(detail.contains("says 2 steps, but there are 1"), "{detail}");
+    assert_eq!(tools.calls().len(), 0);
+
+    // Saved in two goes while it is under way, it is not done with the first.
+    fs::write(&path, PLAN).unwrap();
+    *tools.meanwhile.lock().unwrap() = Some((path.clone(), half.to_owned()));
+    assert_eq!(run(&[]).reason(), EndReason::PersonNeeded);
+    let saved = fs::read_to_string(&path).unwrap();
+    fs::write(&path, saved + &PLAN[half.len()..]).unwrap();
+    assert_eq!(run(&[]).reason(), EndReason::GoalAchieved);
+    assert_eq!(tools.calls().len(), 1);
+    assert!(dir.path().join("Notes/sent.md").exists());
+    assert_journal_is_sound(dir.path());
 }
 
 fn run(dir: &Path, tools: &Arc<Scripted>) -> Ended {
@@ -141,12 +180,12 @@ fn run_with(dir: &Path, tools: &Arc<Scripted>, requests: &[Request]) -> Ended {
 }
 
 fn run_over(dir: &Path, backlog: &str, tools: &Arc<Scripted>, requests: &[Request]) -> Ended {
-    let mut settings = Settings::new(dir, backlog, Vec::new());
+    let mut settings = Settings::new(checkout(dir), backlog, Vec::new());
     settings.policy.retry.backoff = Millis(1);
     settings.policy.retry.max_retries = 3;
     settings.tools = Some(Arc::new(Mine(Arc::clone(tools))));
     for request in requests {
-        let mut store = wiggum_store::Store::open(&dir.join(".wiggum/wiggum.db")).unwrap();
+        let mut store = store(dir);
         let id = store.loops().unwrap()[0].id;
         store.post(id, request, "test", jiff::Timestamp::UNIX_EPOCH).unwrap();
     }
@@ -158,12 +197,23 @@ fn run_over(dir: &Path, backlog: &str, tools: &Arc<Scripted>, requests: &[Reques
     Ended { outcome, state, events: journal.0.into_iter().map(|envelope| envelope.event).collect() }
 }
 
+/// Where the loops of a directory are; their state lies elsewhere.
+fn checkout(dir: &Path) -> Checkout {
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("state");
+    Checkout::new(dir, &StateRoot::new(root))
+}
+
+fn store(dir: &Path) -> wiggum_store::Store {
+    let found = checkout(dir).find().unwrap().expect("a store");
+    wiggum_store::Store::open(&found.database()).unwrap()
+}
+
 fn answer(answer: Answer) -> [Request; 1] {
     [Request::Answer { question: wiggum_core::ids::QuestionId(1), answer }]
 }
 
 fn assert_journal_is_sound(dir: &Path) {
-    let store = wiggum_store::Store::open(&dir.join(".wiggum/wiggum.db")).unwrap();
+    let store = store(dir);
     for record in store.loops().unwrap() {
         assert_eq!(checker::check(&store.read(record.id, 0).unwrap()), vec![]);
     }
@@ -196,7 +246,7 @@ fn files_notices_and_calls_are_done_without_an_agent() {
         [json!({"to": "a@b.c", "password": "hunter2hunter2"}), json!({"subject": "Re: 7", "id": 7})]
     );
     for task in ["mail", "file", "tell", "again"] {
-        assert_eq!(*ended.state_of(task), TaskState::Done { verified: true }, "{task}");
+        assert_eq!(*ended.state_of(task), TaskState::Done { verified: true, by_hand: false }, "{task}");
     }
     let told = ended
         .events
@@ -228,9 +278,9 @@ fn a_refused_call_is_tried_again_and_a_success_on_retry_counts() {
 #[test]
 fn a_call_that_keeps_failing_fails_its_task_and_asks() {
     let dir = tempfile::tempdir().unwrap();
-    let mut unknown = call("mail", &[], json!({}));
-    unknown["work"]["tool"] = json!("unknown");
-    write_tasks(dir.path(), &[unknown, call("later", &["mail"], json!({}))]);
+    let mut down = call("mail", &[], json!({}));
+    down["work"]["tool"] = json!("down");
+    write_tasks(dir.path(), &[down, call("later", &["mail"], json!({}))]);
     let tools = Scripted::answering([]);
     let ended = run(dir.path(), &tools);
     assert_eq!(ended.reason(), EndReason::PersonNeeded);
@@ -241,6 +291,46 @@ fn a_call_that_keeps_failing_fails_its_task_and_asks() {
     assert_eq!(tools.calls(), Vec::<Value>::new());
     assert!(fs::read_to_string(dir.path().join("tasks.json")).unwrap().contains("failed"));
     assert_journal_is_sound(dir.path());
+}
+
+#[test]
+fn what_cannot_work_is_not_tried_again() {
+    let file = |path: &str, content: &str| json!({"kind": "file", "path": path, "content": content});
+    let other = |tool: &str| json!({"kind": "mcp_call", "server": "mail", "tool": tool, "params": {}});
+    for (work, says) in [
+        (other("unknown"), "there is no tool `unknown`"),
+        (file("mine.md", "yours"), "say `Overwrite: yes`"),
+        (file("../out.md", "x"), "name a file inside"),
+        (file("Approved/x.md", "x"), "is not for a plan to write"),
+        (file("a.md", "{{ steps.none.result }}"), "has no result"),
+        (json!({"kind": "notice", "message": "{{ steps.none.result }}"}), "has no result"),
+        (
+            json!({"kind": "mcp_call", "server": "m", "tool": "t", "params": {"a": "{{ steps.x.y }}"}}),
+            "is not understood",
+        ),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("mine.md"), "mine").unwrap();
+        let task = json!({"id": "t", "description": "t", "status": "pending", "work": work});
+        write_tasks(dir.path(), &[task]);
+        let mut settings = Settings::new(checkout(dir.path()), "tasks.json", Vec::new());
+        settings.policy.retry.max_retries = 3;
+        settings.policy.retry.backoff = Millis::from_secs(3600);
+        settings.tools = Some(Arc::new(Mine(Scripted::answering([]))));
+        settings.closed = vec!["Approved".to_owned()];
+        let mut journal = Journal::default();
+        let mut engine = Engine::open(settings, &mut journal).unwrap();
+        engine.run().unwrap();
+        let state = engine.state().clone();
+        drop(engine);
+        let TaskState::Failed { reason } = &state.task(&"t".into()).unwrap().state else {
+            panic!("{:?}", state.task(&"t".into()))
+        };
+        assert!(reason.contains(says), "{reason}");
+        assert!(!reason.contains("attempts"), "{reason}");
+        assert_eq!(state.iterations, 1, "{work}");
+        assert_journal_is_sound(dir.path());
+    }
 }
 
 #[test]
@@ -279,6 +369,108 @@ fn nobody_calls_again_what_may_have_happened() {
     let ended = run(dir.path(), &tools);
     assert_eq!(ended.reason(), EndReason::PersonNeeded, "the question is still open");
     assert_eq!(tools.calls().len(), 1);
+    assert_journal_is_sound(dir.path());
+}
+
+#[test]
+fn own_words_never_repeat_a_call() {
+    let words = || answer(Answer::Words { text: "do NOT send this mail".to_owned() });
+    let refused = || CallOutcome::Refused { message: "busy".to_owned() };
+    let told = |ended: &Ended, what: &str| {
+        ended.events.iter().any(
+            |event| matches!(event, Event::Noticed { message, .. } if message.contains("still open") && message.contains(what)),
+        )
+    };
+
+    // It failed.
+    let dir = tempfile::tempdir().unwrap();
+    write_tasks(dir.path(), &[call("mail", &[], json!({}))]);
+    let tools = Scripted::answering((0..4).map(|_| refused()));
+    let failed = run(dir.path(), &tools);
+    let asked = failed.state.questions.values().next().unwrap();
+    assert!(!failed.state.takes_words(asked));
+    assert!(asked.question.question.contains("retry, skip or done"), "{}", asked.question.question);
+    let ended = run_with(dir.path(), &tools, &words());
+    assert_eq!(ended.reason(), EndReason::PersonNeeded);
+    assert_eq!(tools.calls().len(), 4, "nothing is sent");
+    assert!(told(&ended, "retry, skip, done"), "{:?}", ended.events);
+    assert_eq!(ended.state.questions.len(), 1, "the question is still open");
+    // The honest twin: a person says that it is to be sent.
+    assert_eq!(run_with(dir.path(), &tools, &answer(Answer::Retry)).reason(), EndReason::GoalAchieved);
+    assert_eq!(tools.calls().len(), 5);
+    assert_journal_is_sound(dir.path());
+
+    // It was skipped, and another waits on it.
+    let dir = tempfile::tempdir().unwrap();
+    write_tasks(dir.path(), &[call("mail", &[], json!({})), call("later", &["mail"], json!({}))]);
+    let tools = Scripted::answering((0..4).map(|_| refused()));
+    run(dir.path(), &tools);
+    let blocked = run_with(dir.path(), &tools, &answer(Answer::Skip));
+    assert_eq!(blocked.state.questions.len(), 1);
+    let second = |answer| [Request::Answer { question: wiggum_core::ids::QuestionId(2), answer }];
+    let ended = run_with(dir.path(), &tools, &second(Answer::Words { text: "leave it".to_owned() }));
+    assert_eq!(ended.reason(), EndReason::PersonNeeded);
+    assert!(told(&ended, "mail"), "{:?}", ended.events);
+    assert_eq!(tools.calls().len(), 4);
+    run_with(dir.path(), &tools, &second(Answer::Retry));
+    assert_eq!(tools.calls().len(), 6, "worked on after all");
+    assert_journal_is_sound(dir.path());
+}
+
+#[test]
+fn done_is_among_the_options_of_a_call_that_failed() {
+    let dir = tempfile::tempdir().unwrap();
+    write_tasks(dir.path(), &[call("mail", &[], json!({})), call("later", &["mail"], json!({}))]);
+    let tools = Scripted::answering((0..4).map(|_| CallOutcome::Refused { message: "busy".to_owned() }));
+    let failed = run(dir.path(), &tools);
+    let options = &failed.state.questions.values().next().unwrap().question.options;
+    let done = options.iter().position(|option| option.contains("done")).unwrap();
+    let number = u32::try_from(done).unwrap() + 1;
+    let ended = run_with(dir.path(), &tools, &answer(Answer::Option { number }));
+    assert_eq!(ended.reason(), EndReason::GoalAchieved);
+    assert_eq!(tools.calls().len(), 5, "only the one behind it");
+    assert_eq!(*ended.state_of("mail"), TaskState::Done { verified: false, by_hand: true });
+    assert_journal_is_sound(dir.path());
+}
+
+#[test]
+fn secrets_reach_the_tool_and_not_the_journal() {
+    // Made up, and joined here so that nobody takes it for a lost one.
+    let token = format!("{}{}", "ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let made = format!("{}{}", "xoxb-", "1234567890-abcdefghijkl");
+    let dir = tempfile::tempdir().unwrap();
+    let params =
+        json!({"note": format!("use {token}"), "password": "hunter2", "deep": {"apiKey": ["k1", 2]}});
+    let file = json!({"kind": "file", "path": "out.md", "content": format!("key {token}")});
+    let notice = json!({"kind": "notice", "message": format!("it is {token}")});
+    write_tasks(
+        dir.path(),
+        &[
+            call("mail", &[], params.clone()),
+            json!({"id": "file", "description": "f", "status": "pending", "depends_on": ["mail"], "work": file}),
+            json!({"id": "tell", "description": "t", "status": "pending", "depends_on": ["file"], "work": notice}),
+            call("again", &["tell"], json!({"use": "{{ steps.mail.result.made }}"})),
+            call("fails", &["again"], json!({})),
+        ],
+    );
+    let tools = Scripted::answering([
+        CallOutcome::Done { result: json!({"made": made}).to_string() },
+        CallOutcome::Done { result: "fine".to_owned() },
+        CallOutcome::Impossible { message: format!("{token} is not allowed, nor is password=hunter2") },
+    ]);
+    let ended = run(dir.path(), &tools);
+    assert_eq!(ended.reason(), EndReason::PersonNeeded);
+    assert_eq!(tools.calls()[..2], [params, json!({"use": made})], "what is used is as it was written");
+    assert_eq!(fs::read_to_string(dir.path().join("out.md")).unwrap(), format!("key {token}"));
+    for event in &ended.events {
+        let line = serde_json::to_string(event).unwrap();
+        for secret in [token.as_str(), &made, "hunter2", "\"k1\""] {
+            assert!(!line.contains(secret), "{secret} in {line}");
+        }
+    }
+    // Started again, it still knows what to send.
+    let ended = run_with(dir.path(), &tools, &[Request::Retry { task: "mail".into() }]);
+    assert_eq!(tools.calls().last().unwrap()["password"], "hunter2", "{:?}", ended.outcome);
     assert_journal_is_sound(dir.path());
 }
 

@@ -1,5 +1,6 @@
 //! One connection to one server: greeting it, asking for its tools, calling one.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,11 +61,14 @@ pub(crate) struct Unusable {
     pub(crate) said: Vec<String>,
     /// Nothing more is to be expected of this connection.
     pub(crate) lost: bool,
+    /// Nor of another, until somebody changes the configuration.
+    pub(crate) permanent: bool,
 }
 
 /// How a call failed, in words that follow the server's name.
 pub(crate) enum Failed {
     Refused(String),
+    Impossible(String),
     Uncertain(String),
 }
 
@@ -74,15 +78,15 @@ impl Connection {
         // Outside of what may take too long, so that it is still there to explain it.
         let heard = Arc::new(Heard::default());
         let opened = tokio::time::timeout(limit, Self::greet(means, &heard)).await;
-        let problem = match opened {
+        let (problem, permanent) = match opened {
             Ok(Ok(connection)) => return Ok(connection),
-            Ok(Err(problem)) => problem,
-            Err(_) => format!("did not answer within {}", seconds(limit)),
+            Ok(Err(error)) => (error.told(&heard), error.is_permanent()),
+            Err(_) => (format!("did not answer within {}", seconds(limit)), false),
         };
-        Err(Unusable { problem: problem + &heard.oddity(), said: heard.said(), lost: true })
+        Err(Unusable { problem: problem + &heard.oddity(), said: heard.said(), lost: true, permanent })
     }
 
-    async fn greet(means: Means<'_>, heard: &Arc<Heard>) -> Result<Self, String> {
+    async fn greet(means: Means<'_>, heard: &Arc<Heard>) -> Result<Self, ClientError> {
         let versions = ClientLifecycleMode::Auto {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
             legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
@@ -92,10 +96,9 @@ impl Connection {
             // A server that does not know the newest greeting should say so; one that ends, stumbles or says something
             // else instead may know the old one.
             Err(error) if error.may_be_old() => {
-                let again = Self::attempt(means, heard, ClientLifecycleMode::Initialize).await;
-                again.map_err(|error| error.told(heard))
+                Self::attempt(means, heard, ClientLifecycleMode::Initialize).await
             }
-            Err(error) => Err(error.told(heard)),
+            Err(error) => Err(error),
         }
     }
 
@@ -117,8 +120,7 @@ impl Connection {
                     marker: means.marker.cloned(),
                 };
                 let started = stdio::start(means.launcher, describe, longest, heard);
-                let (transport, process) =
-                    started.map_err(|error| ClientError::Other(format!("cannot be started: {error}")))?;
+                let (transport, process) = started.map_err(ClientError::Start)?;
                 (means.started)(process.has_ended());
                 (Client { counts: None }.serve_with_lifecycle(transport, mode).await?, Some(process))
             }
@@ -126,9 +128,12 @@ impl Connection {
                 let transport =
                     http::transport(url, headers.clone(), bearer.as_ref(), spec.start_timeout, longest);
                 let client = Client { counts: Some(Arc::clone(heard)) };
-                (client.serve_with_lifecycle(transport.map_err(ClientError::Other)?, mode).await?, None)
+                (
+                    client.serve_with_lifecycle(transport.map_err(ClientError::Configuration)?, mode).await?,
+                    None,
+                )
             }
-            Transport::Unusable { problem } => return Err(ClientError::Other(problem.clone())),
+            Transport::Unusable { problem } => return Err(ClientError::Configuration(problem.clone())),
         };
         Ok(Self { number: means.number, service, process, heard: Arc::clone(heard) })
     }
@@ -215,7 +220,17 @@ impl Connection {
             ServiceError::McpError(error) if self.heard.was_unreadable(id) => {
                 Failed::Uncertain(format!("sent {}", error.message))
             }
+            ServiceError::McpError(error)
+                if matches!(error.code, ErrorCode::INVALID_PARAMS | ErrorCode::METHOD_NOT_FOUND) =>
+            {
+                Failed::Impossible(format!("refused: {}", error.message))
+            }
             ServiceError::McpError(error) => Failed::Refused(format!("refused: {}", error.message)),
+            ServiceError::TransportSend(sending)
+                if http::fault(sending).is_some_and(http::Fault::is_permanent) =>
+            {
+                Failed::Impossible(self.lost(error))
+            }
             ServiceError::TransportSend(sending)
                 if http::fault(sending).is_some_and(http::Fault::is_refusal) =>
             {
@@ -237,7 +252,8 @@ impl Connection {
     }
 
     fn unusable(&self, problem: String, lost: bool) -> Unusable {
-        Unusable { problem: problem + &self.heard.oddity(), said: self.heard.said(), lost }
+        let permanent = false;
+        Unusable { problem: problem + &self.heard.oddity(), said: self.heard.said(), lost, permanent }
     }
 
     pub(crate) fn said(&self) -> Vec<String> {
@@ -295,7 +311,9 @@ impl ClientHandler for Client {
 
 enum ClientError {
     Greeting(Box<ClientInitializeError>),
-    Other(String),
+    Start(io::Error),
+    /// As it is configured, it cannot be used.
+    Configuration(String),
 }
 
 impl From<ClientInitializeError> for ClientError {
@@ -322,8 +340,26 @@ impl ClientError {
 
     fn told(&self, heard: &Heard) -> String {
         match self {
-            Self::Other(problem) => problem.clone(),
+            Self::Configuration(problem) => problem.clone(),
+            Self::Start(error) => format!("cannot be started: {error}"),
             Self::Greeting(error) => greeting(error, heard),
+        }
+    }
+
+    /// Will it be the same until somebody changes something?
+    fn is_permanent(&self) -> bool {
+        match self {
+            Self::Configuration(_) => true,
+            Self::Start(error) => {
+                matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
+            }
+            Self::Greeting(error) => match error.as_ref() {
+                ClientInitializeError::TransportError { error, .. } => {
+                    http::fault(error).is_some_and(http::Fault::is_permanent)
+                }
+                ClientInitializeError::NoCompatibleProtocolVersion { .. } => true,
+                _ => false,
+            },
         }
     }
 }
@@ -353,5 +389,20 @@ fn seconds(time: Duration) -> String {
         format!("{} s", time.as_secs())
     } else {
         format!("{} ms", time.as_millis())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_not_there_stays_so_and_one_that_is_busy_does_not() {
+        let start = |kind: io::ErrorKind| ClientError::Start(kind.into()).is_permanent();
+        assert!(start(io::ErrorKind::NotFound) && start(io::ErrorKind::PermissionDenied));
+        assert!(!start(io::ErrorKind::WouldBlock) && !start(io::ErrorKind::OutOfMemory));
+        assert!(ClientError::Configuration("needs $TOKEN".to_owned()).is_permanent());
+        let closed = ClientInitializeError::ConnectionClosed("greeting".to_owned());
+        assert!(!ClientError::from(closed).is_permanent());
     }
 }

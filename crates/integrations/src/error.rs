@@ -11,7 +11,7 @@ pub enum McpError {
     UnknownServer { name: String, known: Vec<String> },
     /// `said` is what it wrote to its standard error last.
     #[error("MCP server `{server}` {problem}{}", told(said))]
-    Unusable { server: String, problem: String, said: Vec<String> },
+    Unusable { server: String, problem: String, said: Vec<String>, permanent: bool },
     #[error("MCP server `{server}` has no tool `{tool}`")]
     UnknownTool { server: String, tool: String, known: Vec<String> },
     #[error("the params do not fit `{tool}` of MCP server `{server}`: {}", problems.join("; "))]
@@ -31,17 +31,32 @@ impl McpError {
             Self::UnknownTool { known, .. } if known.is_empty() => Some("it has no tools at all".to_owned()),
             Self::UnknownTool { known, .. } => Some(format!("it has {}", listed(known))),
             Self::Params { tool, wanted, .. } => Some(format!("`{tool}` wants {wanted}")),
+            Self::Unusable { permanent: true, .. } => {
+                Some("see `[mcp.servers]` of wiggum.toml, and `wiggum mcp list`".to_owned())
+            }
             Self::Unusable { .. } | Self::Runtime(_) => None,
+        }
+    }
+
+    /// Will it be the same until somebody changes the call or the configuration?
+    pub fn is_permanent(&self) -> bool {
+        match self {
+            Self::UnknownServer { .. } | Self::UnknownTool { .. } | Self::Params { .. } => true,
+            Self::Unusable { permanent, .. } => *permanent,
+            Self::Runtime(_) => false,
         }
     }
 }
 
-/// How a call failed. Which of the two it is decides whether it may be made again.
+/// How a call failed. Which of these it is decides whether it may be made again.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum CallError {
     /// The server said no, or nothing was sent.
     #[error("{0}")]
     Refused(String),
+    /// Nothing happened, and nothing will until somebody changes the call or the configuration.
+    #[error("{0}")]
+    Impossible(String),
     /// Nobody knows whether it happened.
     #[error("{0}")]
     Uncertain(String),

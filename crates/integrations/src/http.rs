@@ -65,6 +65,14 @@ impl Fault {
         }
     }
 
+    /// Does the server refuse whoever asks like this? It is about who we are or where it is.
+    pub(crate) fn is_permanent(&self) -> bool {
+        match self {
+            Self::Status { status, .. } => matches!(*status, 300..=399 | 401 | 403 | 405 | 410),
+            Self::NotReached(_) | Self::TooLarge(_) | Self::Unreadable(_) | Self::Broken(_) => false,
+        }
+    }
+
     /// Did the server fail at what it was asked?
     pub(crate) fn is_stumble(&self) -> bool {
         match self {
@@ -410,6 +418,14 @@ mod tests {
         assert!(status(401).is_refusal() && status(404).is_refusal() && status(307).is_refusal());
         assert!(!status(408).is_refusal() && !status(500).is_refusal() && !status(503).is_refusal());
         assert!(!Fault::Broken(String::new()).is_refusal() && !Fault::TooLarge(1).is_refusal());
+    }
+
+    #[test]
+    fn only_what_may_pass_is_worth_another_attempt() {
+        let status = |status| Fault::Status { status, text: String::new() };
+        assert!([301, 401, 403, 405, 410].map(status).iter().all(Fault::is_permanent));
+        assert!(![400, 404, 408, 429, 500, 503].map(status).iter().any(Fault::is_permanent));
+        assert!(!Fault::NotReached(String::new()).is_permanent());
     }
 
     #[test]

@@ -121,7 +121,7 @@ impl Servers {
         params: &Value,
         cancel: &Cancel,
     ) -> Result<CallResult, CallError> {
-        let refused = |error: McpError| CallError::Refused(with_hint(&error));
+        let refused = |error: McpError| not_sent(&error);
         let server = self.find(&prepared.server).map_err(refused)?;
         self.block(self.make(server, prepared, params, cancel)).map_err(refused)?
     }
@@ -139,7 +139,7 @@ impl Servers {
                 return Err(CallError::Refused(format!("the call of `{}` was stopped before it was sent", prepared.tool.name)));
             }
             connection = self.unchanged(server, prepared, params) => {
-                connection.map_err(|error| CallError::Refused(with_hint(&error)))?
+                connection.map_err(|error| not_sent(&error))?
             }
         };
         let params = params.as_object().cloned().unwrap_or_default();
@@ -149,6 +149,9 @@ impl Servers {
             Ok(answer) => server.outcome(&prepared.tool.name, answer),
             Err(Failed::Refused(problem)) => {
                 Err(CallError::Refused(server.hidden(&format!("MCP server `{name}` {problem}"))))
+            }
+            Err(Failed::Impossible(problem)) => {
+                Err(CallError::Impossible(server.hidden(&format!("MCP server `{name}` {problem}"))))
             }
             Err(Failed::Uncertain(problem)) => {
                 let said = connection.said();
@@ -189,6 +192,7 @@ impl Servers {
                 prepared.tool.name
             ),
             said: Vec::new(),
+            permanent: false,
         })
     }
 
@@ -308,6 +312,7 @@ impl Server {
                     tool.name
                 ),
                 said: Vec::new(),
+                permanent: true,
             }),
         }
     }
@@ -322,14 +327,19 @@ impl Server {
         }
     }
 
-    fn error(&self, Unusable { problem, said, lost: _ }: Unusable) -> McpError {
+    fn error(&self, Unusable { problem, said, lost: _, permanent }: Unusable) -> McpError {
         let said = said.iter().map(|line| self.hidden(line)).collect();
-        McpError::Unusable { server: self.spec.name.clone(), problem: self.hidden(&problem), said }
+        McpError::Unusable { server: self.spec.name.clone(), problem: self.hidden(&problem), said, permanent }
     }
 
     fn hidden(&self, text: &str) -> String {
         self.secrets.hide(text).into_owned()
     }
+}
+
+fn not_sent(error: &McpError) -> CallError {
+    let told = with_hint(error);
+    if error.is_permanent() { CallError::Impossible(told) } else { CallError::Refused(told) }
 }
 
 fn with_hint(error: &McpError) -> String {

@@ -10,13 +10,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full, combinators::BoxBody};
+use http_body_util::{BodyExt, Full, Limited, combinators::BoxBody};
 use hyper::body::Incoming;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use wiggum_door::{Access, Bounds, OWN_NAMES, Reach};
+use wiggum_door::{Access, BODY_PATIENCE, Bounds, OWN_NAMES, Reach, Seat};
 
 use crate::MAX_MESSAGE;
 use crate::office::Office;
@@ -26,7 +27,7 @@ use crate::server::Server;
 pub const PATH: &str = "/mcp";
 
 /// A client has a few connections, and says soon what it wants.
-const BOUNDS: Bounds = Bounds { connections: 64, headers: Duration::from_secs(10) };
+const BOUNDS: Bounds = Bounds { connections: 256, headers: Duration::from_secs(10) };
 
 type Body = BoxBody<Bytes, Infallible>;
 type Service = StreamableHttpService<Server, LocalSessionManager>;
@@ -76,12 +77,32 @@ impl Door {
             return plain(StatusCode::NOT_FOUND, format!("the server is at {PATH}"));
         }
         // A session belongs to the service that made it, and so to one kind of token.
-        match self.access.reach(request.headers()) {
-            Some(Reach::Full) => self.full.handle(request).await,
-            Some(Reach::ReadOnly) => self.read_only.handle(request).await,
-            None => unauthorized(),
+        let service = match self.access.reach(request.headers()) {
+            Some(Reach::Full) => &self.full,
+            Some(Reach::ReadOnly) => &self.read_only,
+            None => return unauthorized(),
+        };
+        match whole(request).await {
+            Ok(request) => service.handle(request).await,
+            Err(refused) => refused,
         }
     }
+}
+
+/// The request with all of its body. Until that has come, the client has no place of its own.
+async fn whole(request: Request<Incoming>) -> Result<Request<Full<Bytes>>, Response<Body>> {
+    let (head, body) = request.into_parts();
+    let read = timeout(BODY_PATIENCE, Limited::new(body, MAX_MESSAGE).collect()).await;
+    let read = read
+        .map_err(|_| plain(StatusCode::REQUEST_TIMEOUT, "the request took too long to come".to_owned()))?
+        .map_err(|_| {
+            let words = format!("a message has at most {MAX_MESSAGE} bytes");
+            plain(StatusCode::PAYLOAD_TOO_LARGE, words)
+        })?;
+    if let Some(seat) = head.extensions.get::<Seat>() {
+        seat.keep();
+    }
+    Ok(Request::from_parts(head, Full::new(read.to_bytes())))
 }
 
 fn unauthorized() -> Response<Body> {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use wiggum_engine::checkout::Checkout;
 use wiggum_engine::desk::backlog::OpenBacklog;
 use wiggum_engine::desk::launch::Launched;
 use wiggum_engine::desk::{DeskError, Loops};
@@ -11,7 +12,7 @@ use crate::refusal::Refusal;
 
 /// The repository a server is about, and whom it serves.
 pub struct Office {
-    pub workspace: PathBuf,
+    pub checkout: Checkout,
     /// The loop that is meant where none is named.
     pub which: Option<String>,
     pub audience: Audience,
@@ -63,7 +64,7 @@ pub struct RunOptions {
 impl Office {
     /// The loops of the repository.
     pub(crate) fn loops(&self) -> Result<Loops, Refusal> {
-        Ok(Loops::of(&self.workspace)?.ok_or(DeskError::NoLoops)?)
+        Ok(Loops::of(&self.checkout)?.ok_or(DeskError::NoLoops)?)
     }
 
     /// The loop that is meant; an agent's is its own.
@@ -91,7 +92,7 @@ impl Office {
             Audience::Agent(_) => {
                 let loops = self.loops()?;
                 let record = self.select(&loops, None)?;
-                self.program.backlog(Some(&record.identity.backlog))
+                Ok(self.program.backlog(Some(&record.identity.backlog))?.for_agent(true))
             }
         }
     }

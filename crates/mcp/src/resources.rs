@@ -2,12 +2,10 @@
 //!
 //! A URI names a loop as people do, and never a file: there is no path to get out of.
 
-use jiff::Timestamp;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use serde_json::{Value, json};
 use wiggum_core::event::Envelope;
 use wiggum_engine::desk::Loops;
-use wiggum_engine::report::Report;
 use wiggum_engine::words::describe;
 use wiggum_store::LoopRecord;
 
@@ -37,7 +35,7 @@ pub(crate) fn list(office: &Office) -> Result<Vec<Resource>, Refusal> {
                 .with_mime_type(JSON),
         );
     }
-    let Some(loops) = Loops::of(&office.workspace)? else { return Ok(listed) };
+    let Some(loops) = Loops::of(&office.checkout)? else { return Ok(listed) };
     let mut records = match &office.audience {
         Audience::Client => loops.all()?,
         Audience::Agent(_) => vec![office.select(&loops, None)?],
@@ -142,8 +140,8 @@ fn part_text(office: &Office, of: &str, part: Part, page: Page) -> Result<String
     Ok(match part {
         Part::Status => pretty(&tools::status(office, Some(of))?),
         Part::Journal => pretty(&journal(&loops, &record, page)?),
-        Part::Report => Report::read(&loops.store, record.id, Timestamp::now())?.markdown(),
-        Part::ReportJson => pretty(&tools::value(&Report::read(&loops.store, record.id, Timestamp::now())?)?),
+        Part::Report => loops.report(&record)?.markdown(),
+        Part::ReportJson => pretty(&tools::value(&loops.report(&record)?)?),
     })
 }
 

@@ -1,7 +1,6 @@
 //! Tells everybody, beside whatever else this process does: a thread for each receiver, so that one that is slow
 //! holds up neither the others nor a loop.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
@@ -45,13 +44,13 @@ enum News {
 
 impl Courier {
     /// Tells these of the loops of a workspace from now on, and of what they have not been told yet.
-    pub fn start(workspace: &Path, targets: Vec<Target>) -> Self {
+    pub fn start(dir: &StateDir, targets: Vec<Target>) -> Self {
         let now = Timestamp::now();
         let mut workers = Vec::new();
         for target in targets {
             let (news, hears) = sync_channel(2);
             let (ends, done) = channel();
-            let route = Route::new(target, workspace, now);
+            let route = Route::new(target, dir, now);
             if thread::Builder::new()
                 .name("notify".to_owned())
                 .spawn(move || work(route, &hears, ends))
@@ -63,7 +62,7 @@ impl Courier {
         let ended = Arc::new(AtomicBool::new(false));
         if !workers.is_empty() {
             let all: Vec<_> = workers.iter().map(|worker| worker.news.clone()).collect();
-            let (dir, ended) = (StateDir::of(workspace), Arc::clone(&ended));
+            let (dir, ended) = (dir.clone(), Arc::clone(&ended));
             thread::spawn(move || watch(&dir, &all, &ended));
         }
         Self { workers, ended }
@@ -166,11 +165,11 @@ pub struct Sent {
 }
 
 /// Tries everything that is left once, without regard to pauses.
-pub fn deliver(workspace: &Path, targets: Vec<Target>) -> Vec<Sent> {
+pub fn deliver(dir: &StateDir, targets: Vec<Target>) -> Vec<Sent> {
     let now = Timestamp::now();
     let one = |target: Target| {
         let name = target.name.clone();
-        let mut route = Route::new(target, workspace, now);
+        let mut route = Route::new(target, dir, now);
         let passed = route.pass(Hurry::Yes);
         let (left, elsewhere, problem) = match passed {
             Ok(standing) => (matches!(standing, Standing::Waits(_)), standing == Standing::Elsewhere, None),

@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wiggum_core::event::{EndReason, Envelope, Event, Question};
 use wiggum_core::ids::{LoopId, TaskId};
+use wiggum_core::question::offers_words;
+use wiggum_core::termination;
 use wiggum_engine::desk::inbox::answer_with;
 use wiggum_engine::words::{answer_words, describe, harmless, one_line};
 
@@ -171,7 +173,7 @@ pub(crate) fn message(id: LoopId, envelope: &Envelope, about: &About<'_>) -> Opt
         title: one_line(&format!("{}: {headline}", about.of.name)),
         text: bounded(&text(event, task.as_ref(), question.as_ref())),
         link: about.page.map(|page| format!("{}/#/l/{id}", page.trim_end_matches('/'))),
-        answer_with: question.as_ref().map(|asked| answer_with(&asked.id, asked.options.len())),
+        answer_with: how_to_answer(event),
         of: about.of.clone(),
         task,
         question,
@@ -181,6 +183,11 @@ pub(crate) fn message(id: LoopId, envelope: &Envelope, about: &About<'_>) -> Opt
         at: *at,
         transition: is_transition(event),
     })
+}
+
+fn how_to_answer(event: &Event) -> Option<String> {
+    let Event::QuestionRaised { id, question, .. } = event else { return None };
+    Some(answer_with(&id.to_string(), question.options.len(), offers_words(question)))
 }
 
 /// The message that `wiggum notify test` sends.
@@ -217,7 +224,9 @@ fn headline(event: &Event) -> Option<(Kind, String)> {
         }
         Event::QuestionAnswered { id, by, .. } => (Kind::Answer, format!("{id} was answered by {by}")),
         Event::BudgetAlert { .. } => (Kind::Budget, describe(event)),
-        Event::RunEnded { reason, .. } => (ending(*reason), reason.ending().says.to_owned()),
+        Event::RunEnded { reason, detail, .. } => {
+            (ending(*reason), termination::headline(*reason, detail).to_owned())
+        }
         Event::TaskFailed { task, .. } => (Kind::Failure, format!("{task} was given up")),
         Event::Noticed { .. } => (Kind::Notice, "a notice".to_owned()),
         Event::IterationStarted { .. }
@@ -226,6 +235,11 @@ fn headline(event: &Event) -> Option<(Kind, String)> {
         | Event::TaskReopened { .. }
         | Event::StatusSet { .. } => (Kind::Transition, describe(event)),
         Event::LoopCreated { .. }
+        | Event::LoopMoved { .. }
+        | Event::BaselineStarted { .. }
+        | Event::BaselineChecked { .. }
+        | Event::TaskBaselineChecked { .. }
+        | Event::RepairPlanned { .. }
         | Event::RunStarted { .. }
         | Event::RunResumed { .. }
         | Event::BacklogRead { .. }
@@ -235,7 +249,9 @@ fn headline(event: &Event) -> Option<(Kind, String)> {
         | Event::CallStarted { .. }
         | Event::WorkEnded { .. }
         | Event::AgentReported { .. }
+        | Event::CommitsFound { .. }
         | Event::TreeTaken { .. }
+        | Event::SkipsCommitted { .. }
         | Event::TreeAltered { .. }
         | Event::EvidenceGathered { .. }
         | Event::WorkInspected { .. }
@@ -257,6 +273,9 @@ fn headline(event: &Event) -> Option<(Kind, String)> {
         | Event::UserChangesSetAside { .. }
         | Event::UserChangesPutBack { .. }
         | Event::BudgetAsked { .. }
+        // The end of the run or of its task follows, and is told.
+        | Event::BudgetReached { .. }
+        | Event::UsageSeen { .. }
         | Event::Charged { .. } => return None,
     })
 }
@@ -417,6 +436,7 @@ mod tests {
             spent: 4.0,
             limit: 5.0,
             threshold: 0.8,
+            resets_at: None,
         });
         let told = told.unwrap();
         assert_eq!(told.kind, Kind::Budget);

@@ -45,11 +45,14 @@ pub fn find(dir: &StateDir) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wiggum_engine::checkout::{Checkout, StateRoot};
 
     #[test]
     fn a_page_is_there_for_as_long_as_its_server_lives() {
         let place = tempfile::tempdir().unwrap();
-        let dir = StateDir::of(place.path());
+        let checkout = Checkout::new(place.path().join("repo"), &StateRoot::new(place.path().join("state")));
+        fs::create_dir(place.path().join("repo")).unwrap();
+        let dir = checkout.open(None).unwrap();
         assert_eq!(find(&dir), None);
         served_at(&dir, "http://127.0.0.1:7787").unwrap();
         assert_eq!(find(&dir).as_deref(), Some("http://127.0.0.1:7787"));

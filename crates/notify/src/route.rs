@@ -75,11 +75,11 @@ struct Line {
 }
 
 impl Route {
-    pub(crate) fn new(target: Target, workspace: &Path, since: Timestamp) -> Self {
+    pub(crate) fn new(target: Target, dir: &StateDir, since: Timestamp) -> Self {
         Self {
-            sender: Sender::new(target, workspace),
+            sender: Sender::new(target, dir.workspace()),
             since,
-            dir: StateDir::of(workspace),
+            dir: dir.clone(),
             lock: None,
             store: None,
             lines: BTreeMap::new(),
@@ -118,8 +118,7 @@ impl Route {
         if let Some(opened) = self.store.take().filter(|opened| opened.file == file) {
             return Ok(Some(opened));
         }
-        let Some(workspace) = self.dir.path().parent() else { return Ok(None) };
-        Ok(Loops::of(workspace)?.map(|loops| Opened { loops, file }))
+        Ok(Loops::of(&self.dir.checkout())?.map(|loops| Opened { loops, file }))
     }
 
     fn alone(&mut self) -> Result<bool, DeskError> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use wiggum_agents::api::Line;
+use wiggum_core::budget::Ceiling;
 use wiggum_core::event::{Exit, Trouble, Usage};
 
 use crate::rng::Rng;
@@ -33,10 +34,14 @@ pub enum Act {
     Slow,
     /// Does the work, and writes statuses into the backlog that are not its to write.
     Meddle,
+    /// Says something new every minute and does nothing, until it is ended.
+    Chatter,
+    /// Does the work, and waits hours for a build of which it says nothing.
+    Build,
 }
 
 impl Act {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Done,
         Self::Lie,
         Self::Idle,
@@ -49,6 +54,8 @@ impl Act {
         Self::Hang,
         Self::Slow,
         Self::Meddle,
+        Self::Chatter,
+        Self::Build,
     ];
 
     pub fn name(self) -> &'static str {
@@ -65,12 +72,14 @@ impl Act {
             Self::Hang => "hang",
             Self::Slow => "slow",
             Self::Meddle => "meddle",
+            Self::Chatter => "chatter",
+            Self::Build => "build",
         }
     }
 
     fn does_the_work(self) -> bool {
         match self {
-            Self::Done | Self::Slow | Self::Meddle => true,
+            Self::Done | Self::Slow | Self::Meddle | Self::Build => true,
             Self::Lie
             | Self::Idle
             | Self::Fail
@@ -79,7 +88,8 @@ impl Act {
             | Self::Limit
             | Self::Overload
             | Self::Truncated
-            | Self::Hang => false,
+            | Self::Hang
+            | Self::Chatter => false,
         }
     }
 }
@@ -183,7 +193,7 @@ impl Performance {
         let minute = Duration::from_secs(60);
         let took = match act {
             Act::Limit | Act::Overload => rng.duration(Duration::from_millis(300), minute),
-            Act::Slow => rng.duration(40 * minute, 240 * minute),
+            Act::Slow | Act::Build => rng.duration(40 * minute, 240 * minute),
             Act::Done
             | Act::Lie
             | Act::Idle
@@ -192,16 +202,30 @@ impl Performance {
             | Act::Ask
             | Act::Truncated
             | Act::Hang
+            | Act::Chatter
             | Act::Meddle => rng.duration(Duration::from_secs(2), 25 * minute),
         };
         let mut lines = vec![(Duration::ZERO, Line::Started { model: "scripted".to_owned(), session })];
         // Often enough that nobody takes it for dead.
         let signs = u32::try_from(took.as_secs() / 600).unwrap_or(u32::MAX) + 1;
-        for sign in 1..=signs {
+        let total = usage(took, rng);
+        let working = !matches!(act, Act::Chatter | Act::Build);
+        for sign in (1..=signs).filter(|_| working) {
             let at = took * sign / (signs + 1);
+            let usage = part(total, u64::from(sign), u64::from(signs) + 1);
+            lines.push((at, Line::Usage { usage, context: None }));
             lines.push((at, Line::Tool { name: "edit".to_owned(), detail: format!("step {sign}") }));
+            lines.push((at, Line::Result { text: String::new(), is_error: false }));
         }
-        lines.push((took, Line::Usage { usage: usage(took, rng), context: None }));
+        if act == Act::Chatter {
+            let says = |minutes: u32| Line::Text { text: format!("working {minutes}\n") };
+            lines.extend((1..=CHATTER).map(|minutes| (minutes * minute, says(minutes))));
+        }
+        if act == Act::Build {
+            lines.push((minute, Line::Tool { name: "run".to_owned(), detail: "build".to_owned() }));
+            lines.push((took, Line::Result { text: String::new(), is_error: false }));
+        }
+        lines.push((took, Line::Usage { usage: total, context: None }));
         let last = last_line(act, wall, rng);
         let success = matches!(last, Some(Line::Finished { .. }));
         let code = i32::from(!success && act != Act::Truncated);
@@ -211,10 +235,58 @@ impl Performance {
             act if act.does_the_work() => Some(Work::Whole),
             _ => rng.percent(50).then_some(Work::Half),
         };
-        let end = (act != Act::Hang).then_some((took, Exit::Code { code }));
+        let endless = matches!(act, Act::Hang | Act::Chatter);
+        let end = (!endless).then_some((took, Exit::Code { code }));
         Self { act, lines, work, work_at: took * 9 / 10, end }
     }
+
+    /// Ends before the call that would go beyond what it may use, as the built-in agent does. One that
+    /// meddles does not care.
+    #[must_use]
+    pub(crate) fn within(mut self, ceiling: Ceiling) -> Self {
+        let is_beyond = |usage: &Usage| {
+            ceiling.cost_usd.is_some_and(|limit| usage.cost_usd >= limit)
+                || ceiling.tokens.is_some_and(|limit| usage.tokens() >= limit)
+        };
+        let beyond = |line: &Line| matches!(line, Line::Usage { usage, .. } if is_beyond(usage));
+        let Some(crossing) = self.lines.iter().position(|(_, line)| beyond(line)) else { return self };
+        let goes_on = matches!(self.lines.get(crossing + 1), Some((_, Line::Tool { .. })));
+        if !goes_on || self.act == Act::Meddle {
+            return self;
+        }
+        let at = self.lines[crossing].0;
+        self.lines.truncate(crossing + 3);
+        let message = "the next call would go beyond".to_owned();
+        self.lines.push((at, Line::Failed { trouble: Trouble::Budget, message }));
+        self.work = self.work.filter(|_| self.work_at < at);
+        self.end = Some((at, Exit::Code { code: 1 }));
+        self
+    }
+
+    /// The dearest answer of the model.
+    pub(crate) fn dearest(&self) -> f64 {
+        let cost =
+            |line: &Line| if let Line::Usage { usage, .. } = line { Some(usage.cost_usd) } else { None };
+        let costs: Vec<f64> = self.lines.iter().filter_map(|(_, line)| cost(line)).collect();
+        let first = costs.first().copied().unwrap_or(0.0);
+        costs.windows(2).map(|pair| pair[1] - pair[0]).fold(first, f64::max)
+    }
 }
+
+/// So many parts of a usage, again in amounts that add up exactly.
+fn part(total: Usage, parts: u64, of: u64) -> Usage {
+    let some = |tokens: u64| tokens * parts / of;
+    let cost = (total.cost_usd * 256.0 * parts as f64 / of as f64).floor() / 256.0;
+    Usage {
+        input_tokens: some(total.input_tokens),
+        output_tokens: some(total.output_tokens),
+        cost_usd: cost,
+        ..Usage::default()
+    }
+}
+
+/// For so many minutes an agent has something to say: longer than anybody waits for it.
+const CHATTER: u32 = 600;
 
 /// More for those who take longer. Amounts that add up exactly, in whatever order.
 fn usage(took: Duration, rng: &mut Rng) -> Usage {
@@ -229,7 +301,7 @@ fn last_line(act: Act, wall: Timestamp, rng: &mut Rng) -> Option<Line> {
     let failed =
         |trouble: Trouble, message: &str| Some(Line::Failed { trouble, message: message.to_owned() });
     match act {
-        Act::Done | Act::Slow | Act::Lie | Act::Meddle => {
+        Act::Done | Act::Slow | Act::Lie | Act::Meddle | Act::Build => {
             finished("All of it is there.\n\n<promise>DONE</promise>")
         }
         Act::Idle => finished("There is more to it than I thought; half of it is there."),
@@ -248,7 +320,7 @@ fn last_line(act: Act, wall: Timestamp, rng: &mut Rng) -> Option<Line> {
             failed(Trouble::UsageLimit { resets_at: resets_at.and_then(Result::ok) }, "usage limit reached")
         }
         Act::Overload => failed(Trouble::Overloaded, "overloaded"),
-        Act::Truncated | Act::Hang => None,
+        Act::Truncated | Act::Hang | Act::Chatter => None,
     }
 }
 

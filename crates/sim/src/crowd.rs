@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -15,16 +15,16 @@ use jiff::Timestamp;
 use wiggum_agents::{AgentEvent, api};
 use wiggum_core::decide::Waiting;
 use wiggum_core::event::{EndReason, Envelope, Exit, Usage};
-use wiggum_core::policy::Policy;
+use wiggum_core::policy::{Baseline, Policy};
 use wiggum_core::state::Loop;
 use wiggum_core::stream::Stream;
 use wiggum_engine::error::chain;
 use wiggum_engine::{Engine, Host, Input, Machine, Observer, Outcome, Program, Settings};
 use wiggum_store::{Holder, Options, Store, StoreError};
 use wiggum_workspace::git::{Git, GitError};
-use wiggum_workspace::process::{Ended, Grace, Launch, LaunchError, Sink, Stop};
+use wiggum_workspace::process::{Ended, Grace, Launch, LaunchError, Sink, Stop, Tip, Watchdog};
 
-use crate::trial::settings;
+use crate::trial::{WORKSPACE, settings};
 use crate::world::CHECK;
 
 /// Enough for an engine, also in a build without optimisation.
@@ -45,8 +45,8 @@ pub fn crowd(loops: usize, tasks: usize, took: Duration, place: &Path) -> io::Re
     let threads: Vec<thread::JoinHandle<Result<u64, String>>> = (0..loops)
         .map(|number| {
             let directory = place.join(number.to_string());
-            fs::create_dir(&directory)?;
-            fs::write(directory.join("tasks.json"), backlog(tasks))?;
+            fs::create_dir_all(directory.join(WORKSPACE))?;
+            fs::write(directory.join(WORKSPACE).join("tasks.json"), backlog(tasks))?;
             let stage = Arc::clone(&stage);
             thread::Builder::new()
                 .name(format!("loop {number}"))
@@ -72,6 +72,7 @@ fn one(stage: Arc<Stage>, directory: &Path) -> Result<u64, String> {
     let mut policy = Policy::default();
     policy.limits.iterations = None;
     policy.checks.verify = vec![CHECK.to_owned()];
+    policy.checks.baseline = Baseline::Off;
     policy.agents.order = vec!["agent".to_owned()];
     // Nothing in a plain directory tells one attempt from the next.
     policy.limits.no_progress = 0;
@@ -119,6 +120,18 @@ impl Host for Stage {
         0
     }
 
+    /// Nothing outlives a simulated engine.
+    fn watch_over(
+        &self,
+        _program: &Path,
+        _name: &str,
+        _value: &str,
+        _lock: &Path,
+        _tip: Option<Tip<'_>>,
+    ) -> std::io::Result<Option<Watchdog>> {
+        Ok(None)
+    }
+
     fn identity(&self) -> Holder {
         self.machine.identity()
     }
@@ -136,7 +149,7 @@ impl Host for Stage {
     }
 
     /// A thousand watchers are more than most systems give; nobody asks anything of these loops.
-    fn watch(&self, _dir: &Path, _wake: Arc<dyn Fn() + Send + Sync>) -> Option<Box<dyn Send>> {
+    fn watch(&self, _places: &[PathBuf], _wake: Arc<dyn Fn() + Send + Sync>) -> Option<Box<dyn Send>> {
         None
     }
 }

@@ -68,7 +68,7 @@ impl Fault {
     /// What agents do only where this fault may happen.
     pub(crate) fn acts(self) -> &'static [Act] {
         match self {
-            Self::Hang => &[Act::Hang],
+            Self::Hang => &[Act::Hang, Act::Chatter],
             Self::Lie => &[Act::Lie, Act::Meddle],
             Self::Limit => &[Act::Limit, Act::Overload],
             Self::Crash | Self::SlowDisk | Self::FullDisk | Self::LostAnswer | Self::ClockJump => &[],

@@ -213,8 +213,8 @@ impl Stage {
         match edit {
             Edit::Add => {
                 let id = wiggum_backlog::generate_task_id(&backlog, "T");
-                let new = NewTask { id, title: "one more".to_owned(), ..NewTask::default() };
-                backlog.add(&new, None).ok()?;
+                let new = NewTask { title: format!("one more: {id}"), id, ..NewTask::default() };
+                backlog.add(&new).ok()?;
                 Some(backlog.text().to_owned())
             }
             Edit::Retitle => Some(backlog.text().replace("something to be", "a thing to be")),

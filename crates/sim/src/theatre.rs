@@ -14,15 +14,19 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use wiggum_agents::api;
+use wiggum_backlog::Backlog;
+use wiggum_core::budget::Ceiling;
 use wiggum_core::decide::Waiting;
 use wiggum_core::event::Exit;
 use wiggum_core::ids::LoopId;
 use wiggum_core::stream::Stream;
+use wiggum_core::task::FileStatus;
+use wiggum_engine::checkout::Checkout;
 use wiggum_engine::{Host, Input, Program};
 use wiggum_store::{Holder, Options, Store, StoreError};
 use wiggum_workspace::crash;
 use wiggum_workspace::git::{Git, GitError};
-use wiggum_workspace::process::{Ended, Grace, Launch, LaunchError, Sink, Stop};
+use wiggum_workspace::process::{Ended, Grace, Launch, LaunchError, Sink, Stop, Tip, Watchdog};
 
 use crate::act::{Act, Mix, Performance, Work};
 use crate::fault::Fault;
@@ -51,6 +55,7 @@ pub(crate) struct Theatre {
 pub(crate) struct Stage {
     pub(crate) rng: Rng,
     pub(crate) workspace: PathBuf,
+    pub(crate) checkout: Checkout,
     pub(crate) backlog_name: String,
     mix: Mix,
     faults: Vec<Fault>,
@@ -66,12 +71,14 @@ pub(crate) struct Stage {
     pub(crate) engine: u32,
     pub(crate) disk: Disk,
     pub(crate) witness: Witness,
+    /// What the dearest answer of a model cost so far.
+    pub(crate) dearest_answer: f64,
     pub(crate) nobody_comes: bool,
     /// What the last engine waited for when it left.
     pub(crate) waits_for: Option<Waiting>,
     /// The backlog as it was before somebody broke it.
     pub(crate) mended: Option<String>,
-    /// Tasks that a person set to done.
+    /// Tasks that a person set to done, before the loop began or since.
     pub(crate) done_by_hand: BTreeSet<String>,
     /// How long the journal was when an old copy of the backlog came back.
     pub(crate) unticked_at: Option<usize>,
@@ -93,6 +100,8 @@ struct Script {
     task: String,
     work: Option<Work>,
     deaf: bool,
+    /// Its tools use the processor all the time.
+    busy: bool,
     stopping: Option<Stop>,
 }
 
@@ -111,11 +120,21 @@ pub(crate) struct Disk {
     slow: bool,
 }
 
+/// What the backlog says is done before anybody works on it.
+fn done_before(world: &World) -> BTreeSet<String> {
+    let Ok(backlog) = Backlog::parse(&world.backlog_name, world.backlog.as_str()) else {
+        return BTreeSet::new();
+    };
+    let done = backlog.tasks().iter().filter(|task| task.status == FileStatus::Done);
+    done.map(|task| task.id.to_string()).collect()
+}
+
 impl Theatre {
-    pub(crate) fn new(world: &mut World, workspace: &Path, trace: bool) -> Self {
+    pub(crate) fn new(world: &mut World, checkout: Checkout, trace: bool) -> Self {
         let stage = Stage {
             rng: world.rng.fork(),
-            workspace: workspace.to_owned(),
+            workspace: checkout.path().to_owned(),
+            checkout,
             backlog_name: world.backlog_name.clone(),
             mix: world.mix.clone(),
             faults: world.faults.clone(),
@@ -128,10 +147,11 @@ impl Theatre {
             engine: 0,
             disk: Disk { room: None, slow: world.faults.contains(&Fault::SlowDisk) },
             witness: Witness::default(),
+            dearest_answer: 0.0,
             nobody_comes: false,
             waits_for: None,
             mended: None,
-            done_by_hand: BTreeSet::new(),
+            done_by_hand: done_before(world),
             unticked_at: None,
             waits: 0,
             points: 0,
@@ -315,6 +335,8 @@ impl Theatre {
         let mix = stage.mix.clone();
         let act = mix.pick(&mut stage.rng);
         let performance = Performance::of(act, wall, session, &mut stage.rng);
+        stage.dearest_answer = stage.dearest_answer.max(performance.dearest());
+        let performance = performance.within(ceiling(launch));
         for (at, line) in performance.lines {
             let text = serde_json::to_string(&line).unwrap_or_default() + "\n";
             stage.plan(now + at, Step::Say(id, text));
@@ -325,10 +347,10 @@ impl Theatre {
         if let Some((at, exit)) = performance.end {
             stage.plan(now + at, Step::End(id, exit));
         }
-        let deaf = performance.act == Act::Hang;
+        let (deaf, busy) = (performance.act == Act::Hang, performance.act == Act::Build);
         drop(stage);
         self.note(|| format!("       agent on {task}: {}", act.name()));
-        Script { sink: None, started: now, task, work: performance.work, deaf, stopping: None }
+        Script { sink: None, started: now, task, work: performance.work, deaf, busy, stopping: None }
     }
 
     fn start_check(&self, launch: &Launch, id: u64) -> Script {
@@ -345,7 +367,7 @@ impl Theatre {
         if !hangs {
             stage.plan(now + took, Step::End(id, Exit::Code { code: i32::from(!passes) }));
         }
-        Script { sink: None, started: now, task, work: None, deaf: hangs, stopping: None }
+        Script { sink: None, started: now, task, work: None, deaf: hangs, busy: false, stopping: None }
     }
 }
 
@@ -401,6 +423,18 @@ impl Stage {
         if work == Work::WholeAndStatuses {
             crate::people::write_statuses(self, &task);
         }
+    }
+}
+
+/// What an agent is told that it may use.
+fn ceiling(launch: &Launch) -> Ceiling {
+    let told = |flag: &str| {
+        let arguments = launch.command.args.iter().filter_map(|argument| argument.to_str());
+        arguments.filter_map(|argument| argument.strip_prefix(flag)?.strip_prefix('=')).next()
+    };
+    Ceiling {
+        cost_usd: told("--max-cost").and_then(|limit| limit.parse().ok()),
+        tokens: told("--max-tokens").and_then(|limit| limit.parse().ok()),
     }
 }
 
@@ -472,6 +506,18 @@ impl Host for Theatre {
         u32::try_from(ended.len()).unwrap_or(u32::MAX)
     }
 
+    /// Nothing outlives a simulated engine.
+    fn watch_over(
+        &self,
+        _program: &Path,
+        _name: &str,
+        _value: &str,
+        _lock: &Path,
+        _tip: Option<Tip<'_>>,
+    ) -> std::io::Result<Option<Watchdog>> {
+        Ok(None)
+    }
+
     fn identity(&self) -> Holder {
         let simulated = || "simulated".to_owned();
         Holder { pid: self.stage().engine, started: simulated(), boot: simulated(), host: simulated() }
@@ -489,7 +535,7 @@ impl Host for Theatre {
         Ok(None)
     }
 
-    fn watch(&self, _dir: &Path, wake: Arc<dyn Fn() + Send + Sync>) -> Option<Box<dyn Send>> {
+    fn watch(&self, _places: &[PathBuf], wake: Arc<dyn Fn() + Send + Sync>) -> Option<Box<dyn Send>> {
         self.stage().wake = Some(wake);
         None
     }
@@ -501,6 +547,13 @@ struct Started {
 }
 
 impl Program for Started {
+    fn tools_time(&self) -> Option<Duration> {
+        let now = self.theatre.now();
+        let busy =
+            |script: &Script| if script.busy { now.saturating_sub(script.started) } else { Duration::ZERO };
+        self.theatre.stage().programs.get(&self.id).map(busy)
+    }
+
     fn stop(&self, why: Stop, grace: Grace) {
         let now = self.theatre.now();
         let mut stage = self.theatre.stage();

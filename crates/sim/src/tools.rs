@@ -7,7 +7,7 @@ use std::io::Write;
 use serde_json::{Value, json};
 use wiggum_core::event::{Envelope, Event};
 use wiggum_core::state::Loop;
-use wiggum_engine::tools::{CallOutcome, Cancel, Ready, ToolCall, Tools};
+use wiggum_engine::tools::{CallOutcome, Cancel, NotReady, Ready, ToolCall, Tools};
 use wiggum_workspace::crash;
 
 use crate::rng::Rng;
@@ -39,9 +39,13 @@ struct Call {
 }
 
 impl Tools for Toolbox {
-    fn prepare(&self, call: &ToolCall, _marker: &(String, String)) -> Result<Box<dyn Ready>, String> {
-        if self.0.stage().rng.percent(5) {
-            return Err("the server does not answer".to_owned());
+    fn prepare(&self, call: &ToolCall, _marker: &(String, String)) -> Result<Box<dyn Ready>, NotReady> {
+        let chance = self.0.stage().rng.below(100);
+        if chance < 4 {
+            return Err(NotReady::Temporary { message: "the server does not answer".to_owned() });
+        }
+        if chance == 4 {
+            return Err(NotReady::Permanent { message: "there is no such tool".to_owned() });
         }
         let task = call.params["task"].as_str().unwrap_or_default().to_owned();
         Ok(Box::new(Call { theatre: self.0.clone(), task, repeatable: call.tool == "look" }))

@@ -15,8 +15,8 @@ use wiggum_core::event::{EndReason, Envelope};
 use wiggum_core::ids::LoopId;
 use wiggum_core::policy::Policy;
 use wiggum_core::state::Loop;
+use wiggum_engine::checkout::{Checkout, StateRoot};
 use wiggum_engine::error::chain;
-use wiggum_engine::state_dir::StateDir;
 use wiggum_engine::{Agent, Engine, EngineError, Observer, Outcome, Settings};
 use wiggum_store::StoreError;
 use wiggum_workspace::crash;
@@ -58,8 +58,10 @@ pub struct Trial {
 /// Simulates the world of this seed in a directory of its own, which must be empty.
 pub fn simulate(seed: u64, setup: &Setup, directory: &Path, trace: bool) -> io::Result<Trial> {
     let mut world = World::seeded(seed, setup);
-    fs::write(directory.join(&world.backlog_name), &world.backlog)?;
-    let theatre = Theatre::new(&mut world, directory, trace);
+    fs::create_dir(directory.join(WORKSPACE))?;
+    let checkout = checkout(directory);
+    fs::write(checkout.path().join(&world.backlog_name), &world.backlog)?;
+    let theatre = Theatre::new(&mut world, checkout, trace);
     theatre.plan_moves(world.people, &mut world.rng.fork());
     let mut show =
         Show { world, theatre, directory: directory.to_owned(), trial: Trial { seed, ..Trial::default() } };
@@ -266,6 +268,14 @@ impl Show {
     }
 }
 
+/// The workspace of a world, and where its state is.
+pub(crate) fn checkout(directory: &Path) -> Checkout {
+    Checkout::new(directory.join(WORKSPACE), &StateRoot::new(directory.join("state")))
+}
+
+/// Where agents work in a world's directory.
+pub(crate) const WORKSPACE: &str = "workspace";
+
 /// What an engine is given for a loop over this backlog, with scripted agents.
 pub(crate) fn settings(directory: &Path, backlog_name: &str, policy: &Policy, agents: &[String]) -> Settings {
     let agent = |name: &String| {
@@ -275,9 +285,9 @@ pub(crate) fn settings(directory: &Path, backlog_name: &str, policy: &Policy, ag
     Settings {
         name: "simulated".to_owned(),
         policy: policy.clone(),
-        // Of this world alone, where nobody takes it for work.
-        registry: Some(directory.join(".wiggum").join("registry").join("loops.db")),
-        ..Settings::new(directory, backlog_name, agents.iter().map(agent).collect())
+        // Of this world alone.
+        registry: Some(directory.join("registry").join("loops.db")),
+        ..Settings::new(checkout(directory), backlog_name, agents.iter().map(agent).collect())
     }
 }
 
@@ -286,8 +296,12 @@ fn meet(theatre: &Theatre, people: People, id: LoopId, state: &Loop) {
     {
         let mut stage = theatre.stage();
         stage.loop_id = Some(id);
-        let database = StateDir::of(&stage.workspace).database();
-        if let Err(problem) = stage.witness.begin(database, id) {
+        let begun = match stage.checkout.find() {
+            Ok(Some(dir)) => stage.witness.begin(dir.database(), id),
+            Ok(None) => Err("the loop has no store".to_owned()),
+            Err(error) => Err(chain(&error)),
+        };
+        if let Err(problem) = begun {
             stage.violations.push(problem);
         }
     }

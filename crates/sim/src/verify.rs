@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use wiggum_core::budget::AtLimit;
 use wiggum_core::event::{Envelope, Event};
 use wiggum_core::question::{Meaning, meaning};
 use wiggum_core::state::Loop;
@@ -20,7 +21,20 @@ pub(crate) fn outcome(journal: &[Envelope], state: &Loop, stage: &Stage) -> Vec<
     found.extend(tools::unrecorded(journal, stage));
     found.extend(backlog(state, stage));
     found.extend(left_behind(state, stage));
+    found.extend(overspent(state, stage));
     found
+}
+
+/// A budget that denies is overspent by an answer of the model, or by two where an agent does not end by
+/// itself.
+fn overspent(state: &Loop, stage: &Stage) -> Option<String> {
+    let budget = &state.policy.budget;
+    let limit = budget.own.max_cost.filter(|_| budget.action == AtLimit::Deny)?;
+    let most = limit + 2.0 * stage.dearest_answer;
+    let spent = state.usage.cost_usd;
+    (spent > most + 1e-9).then(|| {
+        format!("${spent:.2} of ${limit:.2} were spent, the dearest answer was ${:.2}", stage.dearest_answer)
+    })
 }
 
 /// What counts as done was done, and somebody said so.
@@ -88,7 +102,7 @@ fn left_behind(state: &Loop, stage: &Stage) -> Vec<String> {
     if stage.witness.holder().is_some() {
         found.push("the lease is still held".to_owned());
     }
-    let file = StateDir::of(&stage.workspace).loop_dir(id).join("status.json");
+    let file = stage.workspace.join(StateDir::shared_loop_dir(id)).join("status.json");
     let status = fs::read_to_string(&file).ok().and_then(|text| serde_json::from_str::<Status>(&text).ok());
     match status {
         None => found.push("status.json cannot be read".to_owned()),

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
-use wiggum_core::budget::{AtLimit, Budget, Cap, Strategy};
-use wiggum_core::policy::{Millis, Policy};
+use wiggum_core::budget::{AtLimit, Budget, Cap, Period, Strategy};
+use wiggum_core::policy::{Baseline, Millis, Policy};
 
 use crate::act::{Act, Mix};
 use crate::fault::Fault;
@@ -88,6 +88,8 @@ impl World {
         };
         if setup.given.is_some() && !policy.checks.verify.is_empty() {
             policy.checks.verify = vec![CHECK.to_owned()];
+            // It succeeds where work was done, and before there is none.
+            policy.checks.baseline = Baseline::Off;
         }
         policy.people.present = people == People::AtTerminal;
         policy.agents.order.clone_from(&agents);
@@ -135,6 +137,12 @@ fn policy(rng: &mut Rng) -> Policy {
         1 => vec![CHECK.to_owned(), CHECK.to_owned()],
         _ => vec![CHECK.to_owned()],
     };
+    policy.checks.baseline = match rng.below(10) {
+        0 => Baseline::Ask,
+        1 => Baseline::Repair,
+        2 => Baseline::GoOn,
+        _ => Baseline::Off,
+    };
     policy.checks.complete_without_claim = rng.percent(15);
     if rng.percent(30) {
         policy.budget = budget(rng);
@@ -146,10 +154,12 @@ fn budget(rng: &mut Rng) -> Budget {
     let mut cap = |percent| Cap {
         max_cost: rng.percent(percent).then(|| 0.5 + rng.below(20) as f64 / 4.0),
         max_tokens: rng.percent(percent / 2).then(|| 10_000 + rng.below(500_000)),
+        period: Period::None,
     };
     let (own, project, organisation) = (cap(50), cap(30), cap(20));
     // About what one or two attempts cost, so that some tasks come to their limit.
-    let task = Cap { max_cost: rng.percent(50).then(|| 0.25 + rng.below(8) as f64 / 4.0), max_tokens: None };
+    let max_cost = rng.percent(50).then(|| 0.25 + rng.below(8) as f64 / 4.0);
+    let task = Cap { max_cost, ..Cap::default() };
     let actions = [AtLimit::Deny, AtLimit::Deny, AtLimit::Throttle, AtLimit::Allow, AtLimit::AlertOnly];
     let strategies = [Strategy::Greedy, Strategy::CriticalPath, Strategy::Conservative];
     Budget {

@@ -1,8 +1,8 @@
 //! Long texts (prompts, messages, outputs), kept once under their hash.
 
 use std::borrow::Cow;
-use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
+use wiggum_core::text::hex;
 
 use rusqlite::{Connection, OptionalExtension};
 use sha2::{Digest, Sha256};
@@ -22,8 +22,8 @@ pub struct Blob<'a> {
 /// Below this, compression gains less than the page it would save.
 const COMPRESS_ABOVE: usize = 512;
 
-/// The fastest level: an append waits for it.
-const LEVEL: i32 = 1;
+/// Below the usual levels: an append waits for it, and texts of a few thousand characters lose little by it.
+const LEVEL: i32 = -1;
 
 impl Store {
     pub fn blob(&self, sha256: &str) -> Result<Option<String>, StoreError> {
@@ -50,10 +50,7 @@ pub(crate) fn keep(connection: &Connection, blobs: &[Blob<'_>]) -> rusqlite::Res
 }
 
 pub(crate) fn hash(text: &str) -> String {
-    Sha256::digest(text).iter().fold(String::with_capacity(64), |mut hex, byte| {
-        write!(hex, "{byte:02x}").expect("a String takes any text");
-        hex
-    })
+    hex(&Sha256::digest(text))
 }
 
 /// A row as it is in the table.

@@ -3,12 +3,14 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use rusqlite::ErrorCode;
 use rusqlite::ffi;
 use thiserror::Error;
 use wiggum_core::ids::{Epoch, LoopId, Seq};
 
 use crate::lease::Holder;
+use crate::loops::Identity;
 use crate::requests::RequestId;
 
 #[derive(Debug, Error)]
@@ -31,8 +33,11 @@ pub enum StoreError {
     Conflict { loop_id: LoopId, expected: Seq, found: Seq },
     #[error("loop {loop_id} was taken over: the writer has epoch {epoch}, the lease has epoch {current}")]
     Fenced { loop_id: LoopId, epoch: Epoch, current: Epoch },
-    #[error("loop {loop_id} is run by process {} on {}", holder.pid, holder.host)]
-    Held { loop_id: LoopId, holder: Holder },
+    #[error(
+        "loop {} over {} is run by process {} on {}{}",
+        identity.name, identity.backlog, holder.pid, holder.host, since_words(*since)
+    )]
+    Held { identity: Box<Identity>, holder: Holder, since: Option<Timestamp> },
     #[error("event {seq} ({kind}) of loop {loop_id} cannot be read")]
     Unreadable { loop_id: LoopId, seq: Seq, kind: String, source: Option<serde_json::Error> },
     #[error("request {id} to loop {loop_id} cannot be read")]
@@ -57,11 +62,19 @@ impl StoreError {
             Self::Conflict { .. } | Self::Fenced { .. } => {
                 Some("another wiggum runs this loop now; watch it with `wiggum status`")
             }
-            Self::Held { .. } => Some("watch it with `wiggum status`, or end it with `wiggum stop`"),
+            Self::Held { .. } => Some(
+                "watch it with `wiggum events -f`, end it with `wiggum stop`, or work beside it in a work tree \
+                 of its own: `git worktree add`",
+            ),
             Self::DamagedBlob { .. } => Some("run `wiggum doctor` to see what else is damaged"),
             Self::Failed { .. } | Self::UnknownLoop { .. } => None,
         }
     }
+}
+
+/// For people: since when somebody has been at it.
+pub fn since_words(since: Option<Timestamp>) -> String {
+    since.map(|since| format!(" since {since:.0}")).unwrap_or_default()
 }
 
 /// What SQLite or the operating system said.

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 use wiggum_core::ids::{Epoch, LoopId};
 
 use crate::error::{Explain, StoreError};
-use crate::loops::column;
+use crate::loops::{self, column};
 use crate::store::Store;
 
 /// A process, told apart from every later one that gets the same number.
@@ -22,6 +22,7 @@ pub struct Holder {
 pub(crate) struct Lease {
     pub(crate) epoch: Epoch,
     pub(crate) holder: Option<Holder>,
+    since: Option<Timestamp>,
 }
 
 impl Store {
@@ -42,7 +43,8 @@ impl Store {
             return Err(StoreError::UnknownLoop { loop_id, path: path.clone() });
         };
         if let Some(holder) = lease.holder.filter(|current| is_alive(current)) {
-            return Err(StoreError::Held { loop_id, holder });
+            let identity = loops::identity(&transaction, loop_id).explain(doing, path)?;
+            return Err(StoreError::Held { identity: Box::new(identity), holder, since: lease.since });
         }
         let epoch = lease.epoch + 1;
         take(&transaction, loop_id, epoch, holder, at).explain(doing, path)?;
@@ -67,17 +69,25 @@ impl Store {
         let lease = lease(&self.connection, loop_id).explain("read the lease", &self.path)?;
         Ok(lease.and_then(|lease| lease.holder))
     }
+
+    /// Since when somebody holds the lease.
+    pub fn held_since(&self, loop_id: LoopId) -> Result<Option<Timestamp>, StoreError> {
+        let lease = lease(&self.connection, loop_id).explain("read the lease", &self.path)?;
+        Ok(lease.and_then(|lease| lease.since))
+    }
 }
 
 pub(crate) fn lease(connection: &Connection, loop_id: LoopId) -> rusqlite::Result<Option<Lease>> {
     connection
-        .prepare_cached("SELECT epoch, pid, started, boot, host FROM leases WHERE loop = ?1")?
+        .prepare_cached("SELECT epoch, pid, started, boot, host, since FROM leases WHERE loop = ?1")?
         .query_row([loop_id.0.as_bytes()], |row| {
             let holder = match row.get(1)? {
                 None => None,
                 Some(pid) => Some(Holder { pid, started: row.get(2)?, boot: row.get(3)?, host: row.get(4)? }),
             };
-            Ok(Lease { epoch: column::counter(row, 0)?, holder })
+            // Written by any version, read for people alone.
+            let since = row.get::<_, Option<String>>(5)?.and_then(|since| since.parse().ok());
+            Ok(Lease { epoch: column::counter(row, 0)?, holder, since })
         })
         .optional()
 }

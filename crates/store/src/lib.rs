@@ -61,7 +61,7 @@ pub mod transcript;
 
 pub use blobs::Blob;
 pub use deliveries::{Delivery, Failing, Undelivered};
-pub use error::StoreError;
+pub use error::{StoreError, since_words};
 pub use journal::Append;
 pub use lease::Holder;
 pub use loops::{Identity, LoopRecord};

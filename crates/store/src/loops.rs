@@ -7,9 +7,11 @@ use wiggum_core::ids::LoopId;
 use crate::error::{Explain, StoreError};
 use crate::store::Store;
 
-/// What makes a loop this loop and not another.
+/// What makes a loop this loop and not another: its backlog and its name, in one store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
+    /// Where the checkout was when the loop last ran. A checkout may be moved, so it tells no loop from
+    /// another.
     pub repository: String,
     pub backlog: String,
     pub name: String,
@@ -23,8 +25,22 @@ pub struct LoopRecord {
 }
 
 impl Store {
+    /// The loop over this backlog with this name, wherever the checkout was at the time. A checkout that was
+    /// moved before stores knew of moves may have several; the newest goes on.
     pub fn find_loop(&self, identity: &Identity) -> Result<Option<LoopRecord>, StoreError> {
         find(&self.connection, identity).explain("look up the loop", &self.path)
+    }
+
+    /// Notes where the checkout of a loop is now.
+    pub fn move_loop(&mut self, id: LoopId, repository: &str) -> Result<(), StoreError> {
+        // An older loop of the same backlog and name may be entered for that place already. It stays there.
+        self.connection
+            .execute(
+                "UPDATE OR IGNORE loops SET repository = ?2 WHERE id = ?1",
+                (id.0.as_bytes(), repository),
+            )
+            .explain("note where the loop's checkout is", &self.path)?;
+        Ok(())
     }
 
     /// The loop of this identity: the one there is, else a new one under the given id. When two ask
@@ -38,6 +54,11 @@ impl Store {
         create(&mut self.connection, identity, id, at).explain("record the loop", &self.path)
     }
 
+    /// Takes out a loop of which nothing was ever recorded; one with a history stays.
+    pub fn forget_empty_loop(&mut self, id: LoopId) -> Result<(), StoreError> {
+        forget_empty(&mut self.connection, id).explain("take out the loop", &self.path)
+    }
+
     /// All loops, in the order they were made.
     pub fn loops(&self) -> Result<Vec<LoopRecord>, StoreError> {
         all(&self.connection).explain("list the loops", &self.path)
@@ -48,10 +69,18 @@ fn find(connection: &Connection, identity: &Identity) -> rusqlite::Result<Option
     connection
         .prepare_cached(
             "SELECT id, repository, backlog, name, created_at FROM loops
-             WHERE tenant = 'local' AND repository = ?1 AND backlog = ?2 AND name = ?3",
+             WHERE tenant = 'local' AND backlog = ?1 AND name = ?2 ORDER BY rowid DESC LIMIT 1",
         )?
-        .query_row((&identity.repository, &identity.backlog, &identity.name), record)
+        .query_row((&identity.backlog, &identity.name), record)
         .optional()
+}
+
+/// What a loop that there is was made for.
+pub(crate) fn identity(connection: &Connection, id: LoopId) -> rusqlite::Result<Identity> {
+    connection
+        .prepare_cached("SELECT id, repository, backlog, name, created_at FROM loops WHERE id = ?1")?
+        .query_row([id.0.as_bytes()], record)
+        .map(|record| record.identity)
 }
 
 fn create(
@@ -72,6 +101,17 @@ fn create(
     transaction.execute("INSERT INTO leases (loop) VALUES (?1)", [id.0.as_bytes()])?;
     transaction.commit()?;
     Ok(LoopRecord { id, identity: identity.clone(), created_at: at })
+}
+
+fn forget_empty(connection: &mut Connection, id: LoopId) -> rusqlite::Result<()> {
+    let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
+    let id = id.0.as_bytes();
+    let history = "SELECT 1 FROM events WHERE tenant = 'local' AND loop = ?1 UNION SELECT 1 FROM requests WHERE loop = ?1";
+    if !transaction.prepare_cached(history)?.exists([id])? {
+        transaction.execute("DELETE FROM leases WHERE loop = ?1", [id])?;
+        transaction.execute("DELETE FROM loops WHERE id = ?1", [id])?;
+    }
+    transaction.commit()
 }
 
 fn all(connection: &Connection) -> rusqlite::Result<Vec<LoopRecord>> {

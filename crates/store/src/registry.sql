@@ -1,4 +1,5 @@
--- Format 1 of the registry. A column may be added with a new number and a step in registry.rs.
+-- Format 1 of the registry. What came later is in registry_2.sql; a column may be added with a new number
+-- and a step in registry.rs.
 
 CREATE TABLE loops (
     id              BLOB PRIMARY KEY,

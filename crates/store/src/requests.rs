@@ -67,7 +67,7 @@ impl Store {
         by: &str,
         at: Timestamp,
         as_of: Option<Seq>,
-        takes_its_place: &dyn Fn(&Request) -> bool,
+        takes_its_place: &dyn Fn(&[Pending]) -> Option<Pending>,
     ) -> Result<Left, StoreError> {
         let doing = "leave the request";
         let path = &self.path;
@@ -81,11 +81,10 @@ impl Store {
         if as_of.is_some_and(|seq| seq != last) {
             return Ok(Left::Moved);
         }
-        for row in unhandled(&transaction, loop_id).explain(doing, path)? {
-            let pending = row.decode(loop_id)?;
-            if takes_its_place(&pending.request) {
-                return Ok(Left::Taken(pending));
-            }
+        let rows = unhandled(&transaction, loop_id).explain(doing, path)?;
+        let waiting = rows.into_iter().map(|row| row.decode(loop_id)).collect::<Result<Vec<_>, _>>()?;
+        if let Some(other) = takes_its_place(&waiting) {
+            return Ok(Left::Taken(other));
         }
         let id = insert(&transaction, loop_id, request, by, at).explain(doing, path)?;
         transaction.commit().explain(doing, path)?;

@@ -34,6 +34,13 @@ impl Store {
         Ok(true)
     }
 
+    /// Puts a copy of the whole store in another place, durable before its name can be seen.
+    pub fn copy_to(&self, path: &Path) -> Result<(), StoreError> {
+        let directory = lock_directory_of(path)?;
+        put_copy(&self.connection, path)?;
+        directory.sync_all().explain("copy the store", path)
+    }
+
     fn complete_replacement(&self) -> Result<Option<Self>, StoreError> {
         let (now, ours) = (Files::at(&self.path), self.files);
         // As long as one of the three is still ours this is no other store but a torn one of ours:
@@ -77,7 +84,7 @@ impl Store {
 
 /// Writes the copy beside its place and renames it, so that a kill leaves no half of it.
 fn put_copy(connection: &Connection, path: &Path) -> Result<(), StoreError> {
-    let doing = "restore the store";
+    let doing = "copy the store";
     let copy = beside(path, "-copy");
     for leftover in [&copy, &beside(&copy, "-journal"), &beside(&copy, "-wal"), &beside(&copy, "-shm")] {
         remove_if_there(leftover).explain(doing, leftover)?;

@@ -6,7 +6,7 @@ mod common;
 use common::*;
 use wiggum_core::event::{Answer, Envelope, Event, Request};
 use wiggum_core::ids::{QuestionId, TaskId};
-use wiggum_store::{Append, Blob, Delivery, Failing, Left, Store, StoreError, Undelivered};
+use wiggum_store::{Append, Blob, Delivery, Failing, Left, Pending, Store, StoreError, Undelivered};
 
 /// Each case gets stores of its own; opening twice must give the same store.
 type Open<'a> = &'a dyn Fn() -> Store;
@@ -257,7 +257,9 @@ fn projections_are_disposable(open: Open<'_>) {
 fn the_first_of_several_requests_is_left(open: Open<'_>) {
     let (id, _) = leased(&mut open());
     let answer = |question: u32, answer: Answer| Request::Answer { question: QuestionId(question), answer };
-    let same = |request: &Request| matches!(request, Request::Answer { question, .. } if question.0 == 1);
+    let same =
+        |other: &Pending| matches!(&other.request, Request::Answer { question, .. } if question.0 == 1);
+    let same = |waiting: &[Pending]| waiting.iter().find(|other| same(other)).cloned();
     let told: Vec<_> = std::thread::scope(|scope| {
         let each = |number: u32| {
             let mut store = open();
@@ -278,7 +280,7 @@ fn the_first_of_several_requests_is_left(open: Open<'_>) {
     }
     let mut store = open();
     let other = answer(2, Answer::Skip);
-    let same = |request: &Request| *request == other;
+    let same = |waiting: &[Pending]| waiting.iter().find(|waiting| waiting.request == other).cloned();
     assert_eq!(store.post_first(id, &other, "x", at(2), Some(7), &same).unwrap(), Left::Moved);
     assert!(is_first(&store.post_first(id, &other, "x", at(2), None, &same).unwrap()));
     assert_eq!(store.pending(id).unwrap().len(), 2);

@@ -23,6 +23,7 @@ mod place;
 mod play;
 mod reply;
 mod request;
+pub mod runners;
 pub mod scenario;
 mod stub;
 pub mod transcript;

@@ -86,7 +86,7 @@ pub fn inspector_or_skip(what: &str) -> Option<PathBuf> {
 }
 
 #[expect(clippy::print_stderr, reason = "what is skipped must be seen")]
-fn found(installed: io::Result<PathBuf>, what: &str) -> Option<PathBuf> {
+pub(crate) fn found(installed: io::Result<PathBuf>, what: &str) -> Option<PathBuf> {
     match installed {
         Ok(path) if path.exists() => Some(path),
         Ok(path) => {
@@ -112,7 +112,7 @@ pub(crate) fn npm(name: &str, packages: &[&str]) -> io::Result<PathBuf> {
     Ok(place.join("node_modules/.bin"))
 }
 
-fn venv(name: &str, packages: &[&str]) -> io::Result<PathBuf> {
+pub(crate) fn venv(name: &str, packages: &[&str]) -> io::Result<PathBuf> {
     let place = cache().join(name);
     once(&place, packages, || {
         run(command("python3").args(["-m", "venv"]).arg(&place))?;

@@ -1,12 +1,13 @@
 //! What is asked for, done at the desk: one thing after the other, beside the screen, which never waits for it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use wiggum_core::event::Request;
 use wiggum_core::ids::LoopId;
+use wiggum_engine::checkout::Checkout;
 use wiggum_engine::desk::attempts;
 use wiggum_engine::desk::backlog::OpenBacklog;
 use wiggum_engine::desk::chronicle::Span;
@@ -23,7 +24,7 @@ use crate::model::page::Loaded;
 
 /// Something for the desk.
 pub(crate) enum Errand {
-    Attach { workspace: PathBuf, record: Box<LoopRecord> },
+    Attach { checkout: Checkout, record: Box<LoopRecord> },
     Do(Act),
     LoadAttempt(Span),
     LoadOutput(Span),
@@ -32,7 +33,7 @@ pub(crate) enum Errand {
 
 pub(crate) struct Clerk {
     /// Where it was started.
-    pub(crate) home: PathBuf,
+    pub(crate) home: Checkout,
     pub(crate) registry: Option<PathBuf>,
     /// In whose name things are done.
     pub(crate) by: String,
@@ -61,7 +62,7 @@ impl Clerk {
 
     fn run(&mut self, errand: Errand) -> Result<(), DeskError> {
         match errand {
-            Errand::Attach { workspace, record } => self.attach(&workspace, *record),
+            Errand::Attach { checkout, record } => self.attach(&checkout, *record),
             Errand::ListLoops => {
                 let rows = self.list();
                 self.send(Message::Loops(rows));
@@ -84,9 +85,9 @@ impl Clerk {
         }
     }
 
-    fn attach(&mut self, workspace: &Path, record: LoopRecord) -> Result<(), DeskError> {
+    fn attach(&mut self, checkout: &Checkout, record: LoopRecord) -> Result<(), DeskError> {
         self.leave();
-        let (loops, own) = (open(workspace)?, open(workspace)?);
+        let (loops, own) = (open(checkout)?, open(checkout)?);
         let stop = Arc::new(AtomicBool::new(false));
         let (told, sender, followed) = (Arc::clone(&stop), self.sender.clone(), record.clone());
         std::thread::spawn(move || follow(own, followed, sender, told));
@@ -147,8 +148,8 @@ impl Clerk {
             }
             Act::Add(task) => {
                 let mut backlog = backlog(loops, &record)?;
-                let id = backlog.add(*task)?;
-                return Ok(format!("{id} added to {}{}", backlog.name, when(loops, &record)?));
+                let id = backlog.add(*task, &by)?;
+                return Ok(format!("{id} added to {}", backlog.name));
             }
             Act::Change { task, change } => {
                 let mut backlog = backlog(loops, &record)?;
@@ -163,27 +164,27 @@ impl Clerk {
     fn list(&self) -> Vec<LoopRow> {
         let mut rows = Vec::new();
         let mut places = vec![self.home.clone()];
-        places.extend(self.at.iter().map(|at| at.loops.workspace.clone()));
+        places.extend(self.at.iter().map(|at| at.loops.checkout.clone()));
         places.extend(self.registered());
         let mut seen: Vec<LoopId> = Vec::new();
-        for workspace in places {
-            let Ok(Some(loops)) = Loops::of(&workspace) else { continue };
+        for checkout in places {
+            let Ok(Some(loops)) = Loops::of(&checkout) else { continue };
             for record in loops.all().unwrap_or_default() {
                 if seen.contains(&record.id) {
                     continue;
                 }
                 seen.push(record.id);
                 if let Ok(health) = health::of(&loops, &record) {
-                    rows.push(LoopRow { workspace: workspace.clone(), record, health });
+                    rows.push(LoopRow { checkout: checkout.clone(), record, health });
                 }
             }
         }
         rows
     }
 
-    fn registered(&self) -> Vec<PathBuf> {
+    fn registered(&self) -> Vec<Checkout> {
         let places = self.registry.as_deref().map(machine::registered).and_then(Result::ok);
-        places.into_iter().flatten().map(|place| place.workspace).collect()
+        places.into_iter().flatten().map(|place| place.checkout).collect()
     }
 
     fn say(&self, text: String, failed: bool) {
@@ -195,8 +196,8 @@ impl Clerk {
     }
 }
 
-fn open(workspace: &Path) -> Result<Loops, DeskError> {
-    Loops::of(workspace)?.ok_or(DeskError::NoLoops)
+fn open(checkout: &Checkout) -> Result<Loops, DeskError> {
+    Loops::of(checkout)?.ok_or(DeskError::NoLoops)
 }
 
 /// When a loop that runs takes in what was written.
@@ -207,6 +208,7 @@ fn when(loops: &Loops, record: &LoopRecord) -> Result<&'static str, DeskError> {
 
 /// The backlog a loop works on; it grows as far as the loop's own policy lets it.
 fn backlog(loops: &Loops, record: &LoopRecord) -> Result<OpenBacklog, DeskError> {
-    let most = loops.state(record.id)?.policy.limits.max_tasks;
-    Ok(OpenBacklog::new(&loops.workspace, loops.workspace.join(&record.identity.backlog), most))
+    let policy = loops.state(record.id)?.policy;
+    let path = loops.checkout.path().join(&record.identity.backlog);
+    Ok(OpenBacklog::new(&loops.checkout, path, &policy))
 }

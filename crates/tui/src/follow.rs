@@ -34,8 +34,8 @@ pub(crate) fn follow(loops: Loops, record: LoopRecord, sender: SyncSender<Messag
         if let Some(error) = &gone {
             follower.tell(News::Lost(chain(error)));
             // The store may be busy, or be put back where it was.
-            Watch::over(std::slice::from_ref(&follower.loops.workspace)).wait(Some(RETRY));
-            if let Ok(Some(loops)) = Loops::of(&follower.loops.workspace) {
+            Watch::over(&[follower.loops.dir.path().to_owned()]).wait(Some(RETRY));
+            if let Ok(Some(loops)) = Loops::of(&follower.loops.checkout) {
                 follower.loops = loops;
             }
         }
@@ -80,7 +80,7 @@ impl Follower {
 
     /// Reads the whole journal once.
     fn open(&mut self) -> Result<(), DeskError> {
-        let mut book = Book::new(self.loops.workspace.clone(), self.record.clone());
+        let mut book = Book::new(self.loops.checkout.path().to_owned(), self.record.clone());
         self.seq = 0;
         let of = self.loops.store.last_seq(self.id)?;
         while !self.is_over() {

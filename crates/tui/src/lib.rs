@@ -22,15 +22,16 @@ use std::path::PathBuf;
 
 pub use mirror::Mirror;
 use wiggum_core::event::EndReason;
+use wiggum_engine::checkout::Checkout;
 use wiggum_store::LoopRecord;
 
 /// What is to be shown, and to whom.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// Where it was started.
-    pub workspace: PathBuf,
+    pub checkout: Checkout,
     /// The loop to look at first, and where it is.
-    pub target: Option<(PathBuf, LoopRecord)>,
+    pub target: Option<(Checkout, LoopRecord)>,
     /// Where the loops of this machine are entered.
     pub registry: Option<PathBuf>,
     /// In whose name something is done.

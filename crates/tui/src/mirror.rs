@@ -10,6 +10,7 @@ use ratatui_crossterm::crossterm::event::{
 };
 use wiggum_core::event::Envelope;
 use wiggum_core::ids::LoopId;
+use wiggum_engine::checkout::Checkout;
 use wiggum_engine::desk::attempts::{Attempt, Diff};
 use wiggum_engine::desk::health::LoopHealth;
 use wiggum_engine::desk::inbox::Letter;
@@ -61,7 +62,11 @@ impl Mirror {
     }
 
     pub fn loops(&mut self, rows: Vec<(PathBuf, LoopRecord, LoopHealth)>) {
-        let rows = rows.into_iter().map(|(workspace, record, health)| LoopRow { workspace, record, health });
+        let rows = rows.into_iter().map(|(workspace, record, health)| LoopRow {
+            checkout: Checkout::at(workspace, ""),
+            record,
+            health,
+        });
         let message = Message::Loops(rows.collect());
         self.message(message);
     }

@@ -38,7 +38,7 @@ pub(crate) fn run(setup: Setup) -> Result<Left, TuiError> {
     let (errands, for_clerk) = channel();
     hear_signals(&sender)?;
     let clerk = Clerk {
-        home: setup.workspace.clone(),
+        home: setup.checkout.clone(),
         registry: setup.registry,
         by: setup.by,
         sender: sender.clone(),
@@ -47,7 +47,7 @@ pub(crate) fn run(setup: Setup) -> Result<Left, TuiError> {
     let worker = std::thread::spawn(move || clerk.work(&for_clerk));
     let attached = setup.target.as_ref().map(|(_, record)| record.id);
     let first = match setup.target {
-        Some((workspace, record)) => Errand::Attach { workspace, record: Box::new(record) },
+        Some((checkout, record)) => Errand::Attach { checkout, record: Box::new(record) },
         None => Errand::ListLoops,
     };
     drop(errands.send(first));
@@ -134,7 +134,7 @@ impl Stage {
     fn carry_out(&self, effect: Effect) -> Result<(), TuiError> {
         let errand = match effect {
             Effect::Do(act) => Errand::Do(act),
-            Effect::Attach(row) => Errand::Attach { workspace: row.workspace, record: Box::new(row.record) },
+            Effect::Attach(row) => Errand::Attach { checkout: row.checkout, record: Box::new(row.record) },
             Effect::LoadAttempt(span) => Errand::LoadAttempt(span),
             Effect::LoadOutput(span) => Errand::LoadOutput(span),
             Effect::ListLoops => Errand::ListLoops,

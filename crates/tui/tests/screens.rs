@@ -133,6 +133,32 @@ fn ten_thousand_tasks_are_drawn_as_quickly_as_ten() {
     assert!(shown.contains("T9999") && shown.contains("1 all with `task 9999`"), "{shown}");
 }
 
+#[test]
+fn skipped_is_not_done_and_blocked_is_not_running() {
+    let shown = text(&scene::blocked().draw(120, 40));
+    let first = shown.lines().next().unwrap();
+    assert!(first.contains("waits for a person") && !first.contains("running"), "{first}");
+    assert!(first.contains(" 0/2"), "{first}");
+}
+
+#[test]
+fn nobody_is_shown_at_work_without_an_engine() {
+    let mut mirror = scene::killed();
+    let shown = text(&mirror.draw(120, 40));
+    assert!(shown.contains("1 interrupted") && shown.contains("‖ A   one"), "{shown}");
+    assert!(!shown.contains("running") && !shown.contains('▶'), "{shown}");
+    mirror.press("j");
+    let shown = text(&mirror.draw(120, 40));
+    assert!(shown.contains("waits on A (interrupted)"), "{shown}");
+}
+
+#[test]
+fn a_skipped_task_is_not_complete() {
+    let shown = text(&scene::done_but_for_one().draw(120, 40));
+    assert!(shown.contains("✓ Nothing left to do: 1 done, 1 skipped"), "{shown}");
+    assert!(!shown.contains("All tasks complete"), "{shown}");
+}
+
 fn text(buffer: &Buffer) -> String {
     let area = buffer.area;
     let mut text = String::new();

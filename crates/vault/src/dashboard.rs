@@ -1,20 +1,22 @@
 //! `Dashboard.md`: all plans at a glance. What a person writes outside of our marks stays.
+//!
+//! Counts are true; lists are bounded and say how many more there are.
 
 use serde::Serialize;
 
-use crate::layout::APPROVED;
+use crate::layout::NEEDS_ACTION;
 use crate::words::{LINE, inline, link, note, plan_link};
 
-/// Plans that wait for approval are listed up to here, and counted beyond.
-const MOST_WAITING: usize = 50;
+/// As many as somebody looks through.
+pub(crate) const MOST_LISTED: usize = 50;
 
 /// A plan in a line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Row {
     pub plan_id: String,
-    /// Its file, without the ending.
+    /// Its path in the folder of approved plans, without the ending.
     pub file: String,
-    /// `executing`, `blocked`, `escalated`, `stopped`, `completed`, `queued` or `broken`.
+    /// `executing`, `blocked`, `escalated`, `stopped`, `completed`, `queued`, `broken` or `copy`.
     pub status: String,
     pub done: usize,
     pub total: usize,
@@ -25,29 +27,46 @@ pub struct Row {
     pub needs_action: Option<String>,
 }
 
-/// The whole note. Every plan is in `rows` once; `waiting` are names without endings.
-pub(crate) fn render(old: Option<&str>, rows: &[Row], waiting: &[String], completed: &[String]) -> String {
+/// What there is to tell. Paths are those of notes in the vault, without their endings.
+#[derive(Debug, Default)]
+pub(crate) struct Overview {
+    /// The approved plans, each once.
+    pub(crate) rows: Vec<Row>,
+    /// Plans that nobody has approved.
+    pub(crate) waiting: Vec<String>,
+    pub(crate) completed: usize,
+    /// The newest of the completed plans.
+    pub(crate) newest: Vec<String>,
+    /// Notes that wait for a person.
+    pub(crate) needs_action: Vec<String>,
+}
+
+/// The whole note.
+pub(crate) fn render(old: Option<&str>, overview: &Overview) -> String {
+    let Overview { rows, waiting, completed, newest, needs_action } = overview;
     let count = |status: &str| rows.iter().filter(|row| row.status == status).count();
-    let needs = rows.iter().filter(|row| row.needs_action.is_some()).count();
     let front = [
         ("plans_waiting", waiting.len().to_string()),
         ("plans_active", rows.len().to_string()),
-        ("plans_completed", completed.len().to_string()),
-        ("needs_action", needs.to_string()),
+        ("plans_completed", completed.to_string()),
+        ("needs_action", needs_action.len().to_string()),
     ];
     let mut body = "# Plans\n\n".to_owned();
     if rows.is_empty() {
         body.push_str("No plan is being carried out.\n");
     } else {
         body.push_str("| Plan | Status | Steps | Iterations | Needs action |\n|---|---|---|---|---|\n");
-        rows.iter().for_each(|row| body.push_str(&line(row)));
+        rows.iter().take(MOST_LISTED).for_each(|row| body.push_str(&line(row)));
+        if rows.len() > MOST_LISTED {
+            body.push_str(&format!("| and {} more | | | | |\n", rows.len() - MOST_LISTED));
+        }
     }
     let slices = [
         ("waiting", waiting.len()),
         ("executing", count("executing") + count("queued")),
         ("blocked", count("blocked")),
         ("escalated", count("escalated") + count("stopped") + count("broken")),
-        ("completed", completed.len()),
+        ("completed", *completed),
     ];
     if slices.iter().any(|(_, count)| *count > 0) {
         body.push_str("\n```mermaid\npie showData\n    title Plans\n");
@@ -56,34 +75,38 @@ pub(crate) fn render(old: Option<&str>, rows: &[Row], waiting: &[String], comple
         }
         body.push_str("```\n");
     }
-    body.push_str(&list("Waiting for approval", waiting));
-    body.push_str(&list("Completed", completed));
+    body.push_str(&list("Needs action", needs_action, needs_action.len()));
+    body.push_str(&list("Waiting for approval", waiting, waiting.len()));
+    body.push_str(&list("Completed", newest, *completed));
     note(old, &front, &body)
 }
 
 fn line(row: &Row) -> String {
-    let needs = row.needs_action.as_deref().map_or_else(|| "–".to_owned(), link);
+    let note = row.needs_action.as_deref().map(|note| link(&format!("{NEEDS_ACTION}/{note}")));
     format!(
-        "| {} | {} | {}/{} | {}/{} | {needs} |\n",
-        plan_link(APPROVED, &row.file, &row.plan_id),
+        "| {} | {} | {}/{} | {}/{} | {} |\n",
+        plan_link(&row.file),
         inline(&row.status, LINE),
         row.done,
         row.total,
         row.iterations_used,
         row.max_iterations,
+        note.as_deref().unwrap_or("–"),
     )
 }
 
-fn list(title: &str, names: &[String]) -> String {
-    if names.is_empty() {
+/// The first of so many notes.
+fn list(title: &str, notes: &[String], count: usize) -> String {
+    if count == 0 {
         return String::new();
     }
+    let shown = notes.len().min(MOST_LISTED);
     let mut out = format!("\n## {title}\n\n");
-    for name in names.iter().take(MOST_WAITING) {
-        out.push_str(&format!("- {}\n", link(name)));
+    for path in &notes[..shown] {
+        out.push_str(&format!("- {}\n", link(path)));
     }
-    if names.len() > MOST_WAITING {
-        out.push_str(&format!("- and {} more\n", names.len() - MOST_WAITING));
+    if count > shown {
+        out.push_str(&format!("- and {} more\n", count - shown));
     }
     out
 }
@@ -92,24 +115,58 @@ fn list(title: &str, names: &[String]) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn all_plans_at_a_glance() {
-        let row = Row {
-            plan_id: "p".into(),
-            file: "PLAN p".into(),
+    fn row(id: &str) -> Row {
+        Row {
+            plan_id: id.into(),
+            file: format!("PLAN {id}"),
             status: "blocked".into(),
             done: 1,
             total: 3,
             iterations_used: 4,
             max_iterations: 10,
-            needs_action: Some("plan_blocked_p".into()),
+            needs_action: Some(format!("plan_blocked_{id}")),
+        }
+    }
+
+    fn paths(folder: &str, count: usize) -> Vec<String> {
+        (0..count).map(|n| format!("{folder}/{n}")).collect()
+    }
+
+    #[test]
+    fn all_plans_at_a_glance() {
+        let overview = Overview {
+            rows: vec![row("p")],
+            waiting: paths("Plans", 60),
+            completed: 1,
+            newest: paths("Done", 1),
+            needs_action: vec!["Needs_Action/plan_blocked_p".to_owned()],
         };
-        let waiting: Vec<String> = (0..60).map(|n| format!("w{n}")).collect();
-        let text = render(None, &[row], &waiting, &["d".to_owned()]);
-        assert!(text.contains("| [[PLAN p]] | blocked | 1/3 | 4/10 | [[plan_blocked_p]] |\n"), "{text}");
+        let text = render(None, &overview);
+        let line = "| [[Approved/Plans/PLAN p]] | blocked | 1/3 | 4/10 | [[Needs_Action/plan_blocked_p]] |\n";
+        assert!(text.contains(line), "{text}");
         assert!(text.contains("```mermaid\npie showData\n    title Plans\n    \"waiting\" : 60\n    \"blocked\" : 1\n    \"completed\" : 1\n```"), "{text}");
-        assert!(text.contains("- [[w49]]\n- and 10 more\n"), "{text}");
+        assert!(text.contains("- [[Plans/49]]\n- and 10 more\n"), "{text}");
+        assert!(text.contains("## Needs action\n\n- [[Needs_Action/plan_blocked_p]]\n"), "{text}");
         assert!(text.starts_with("---\nplans_waiting: 60\n"));
-        assert_eq!(render(Some(&text), &[], &[], &[]), render(None, &[], &[], &[]));
+        let empty = Overview::default();
+        assert_eq!(render(Some(&text), &empty), render(None, &empty));
+    }
+
+    #[test]
+    fn counts_are_true_however_many_are_listed() {
+        let overview = Overview {
+            rows: (0..120).map(|n| row(&n.to_string())).collect(),
+            waiting: paths("Plans", 300),
+            completed: 2000,
+            newest: paths("Done", MOST_LISTED),
+            needs_action: paths("Needs_Action", 126),
+        };
+        let text = render(None, &overview);
+        let front = "plans_waiting: 300\nplans_active: 120\nplans_completed: 2000\nneeds_action: 126\n";
+        assert!(text.contains(front), "{text}");
+        assert!(text.contains("\"completed\" : 2000"), "{text}");
+        for more in ["| and 70 more |", "- and 250 more\n", "- and 1950 more\n", "- and 76 more\n"] {
+            assert!(text.contains(more), "{more} in {text}");
+        }
     }
 }

@@ -12,49 +12,81 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use wiggum_core::policy::Millis;
+use wiggum_engine::EngineError;
+use wiggum_engine::checkout::Checkout;
 use wiggum_engine::state_dir::StateDir;
 use wiggum_engine::{Input, Outcome, Remote, Settings};
 use wiggum_store::{Identity, LoopRecord, Store};
 use wiggum_workspace::crash;
 use wiggum_workspace::paths::FileLock;
 
-use crate::dashboard::{self, Row};
-use crate::layout::{APPROVED, DASHBOARD, DONE, LOGS, NEEDS_ACTION, Vault, VaultError, WAITING};
+use crate::copies::is_copy_of;
+use crate::dashboard::Row;
+use crate::layout::{APPROVED, DONE, NEEDS_ACTION, Vault, VaultError, WAITING};
 use crate::plans::{Approved, Look, Stamp, is_note, stem};
 use crate::projection::{Projection, Standing};
 use crate::watch::Watch;
-use crate::words::link;
+use crate::words::{link, plan_link};
 
 mod answers;
+mod begun;
 mod carry;
 mod files;
+mod overview;
 mod problems;
 mod survey;
 
+use begun::{Begun, Claim, is_same_id};
+pub use carry::NotCarriedOut;
+pub use problems::Problem;
 pub use survey::survey;
 
 /// How far the dashboard may be behind.
 const DASHBOARD_INTERVAL: Duration = Duration::from_millis(250);
-/// Completed plans that the dashboard names.
-const MOST_COMPLETED: usize = 50;
+/// Files of the vault that say how plans are carried out.
+const CONFIGURATION: [&str; 2] = ["wiggum.toml", ".mcp.json"];
+
+const OWN_ID: &str = "Give this plan a plan_id of its own.";
 
 /// What plans go by where they say nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// How many plans are carried out at the same time.
     pub jobs: u32,
+    /// Iterations of a plan that does not name a limit itself.
     pub max_iterations: u32,
+    /// No plan may use more than this without being asked about, whatever it says itself.
+    pub most_iterations: Option<u32>,
     /// Attempts at a step after the first.
     pub retries: u32,
     /// Wait before the first of them; doubles each time.
     pub backoff: Millis,
+    /// How long a plan must have been left alone before it counts as written.
+    pub settle: Millis,
     /// May a repository around the vault be committed to?
     pub git: bool,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { jobs: 4, max_iterations: 10, retries: 3, backoff: Millis::from_secs(5), git: false }
+        Self {
+            jobs: 4,
+            max_iterations: 10,
+            most_iterations: None,
+            retries: 3,
+            backoff: Millis::from_secs(5),
+            // Editors and scripts write a file in several goes, and a plan is short.
+            settle: Millis::from_secs(2),
+            git: false,
+        }
+    }
+}
+
+impl Rules {
+    /// Iterations that a plan may use in all, with what it says itself.
+    pub fn limit(&self, said: Option<u32>) -> u32 {
+        let said = said.unwrap_or(self.max_iterations);
+        self.most_iterations.map_or(said, |most| said.min(most))
     }
 }
 
@@ -70,7 +102,7 @@ pub enum Signal {
     Shown(Row),
     Ended {
         plan: String,
-        result: Result<Outcome, String>,
+        result: Result<Outcome, NotCarriedOut>,
     },
     /// The process is to end; said twice, in a hurry.
     Stop(&'static str),
@@ -80,10 +112,39 @@ pub enum Signal {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "told", rename_all = "snake_case")]
 pub enum Told {
-    Started { plan: String },
-    Ended { plan: String, status: String, detail: String },
-    Completed { plan: String, file: String },
-    Problem { what: String, message: String },
+    /// What a keeper found when it began.
+    Opened {
+        vault: String,
+        watching: bool,
+        approved: usize,
+        waiting: usize,
+        needs_action: usize,
+    },
+    Started {
+        plan: String,
+    },
+    Ended {
+        plan: String,
+        status: String,
+        detail: String,
+    },
+    Completed {
+        plan: String,
+        file: String,
+    },
+    Problem {
+        what: String,
+        message: String,
+    },
+}
+
+/// What became of the approved plans.
+#[derive(Debug)]
+pub struct Ran {
+    /// Those that rest.
+    pub rows: Vec<Row>,
+    /// Those that were not carried out.
+    pub problems: Vec<Problem>,
 }
 
 /// Makes the settings of a plan's loop: agents, tools, configuration.
@@ -95,20 +156,29 @@ pub struct Keeper {
     setup: Setup,
     tell: Box<dyn FnMut(&Told)>,
     store: Store,
+    dir: StateDir,
     sender: Sender<Signal>,
     signals: Receiver<Signal>,
     watch: Option<Watch>,
-    /// Files of the folder of approved plans, by name.
+    /// Files of the folder of approved plans, by their paths in it.
     files: BTreeMap<String, Known>,
+    /// What is not carried out, by the same paths.
+    problems: BTreeMap<String, Problem>,
+    /// What was begun, by this keeper or by one before it.
+    begun: Begun,
     /// Which file has a plan's id.
     owners: BTreeMap<String, String>,
     running: BTreeMap<String, Option<Remote>>,
     queue: VecDeque<String>,
     timers: BTreeSet<(Instant, String)>,
     rows: BTreeMap<String, Row>,
-    /// Limits that were raised in a note, for plans that do not name their own.
-    limits: BTreeMap<String, u32>,
+    /// Limits that were raised in a note. Once the plan goes on, its journal knows of it.
+    granted: BTreeMap<String, u32>,
+    /// Plans that nobody has approved.
     waiting: Vec<String>,
+    waiting_stale: bool,
+    plans_waiting: overview::Index,
+    notes_waiting: overview::Index,
     dashboard_due: Option<Instant>,
     /// When everything is looked at again.
     next_look: Instant,
@@ -121,26 +191,26 @@ struct Known {
     stamp: Stamp,
     since: Instant,
     look: Option<Look>,
-    /// A person was told what is wrong with it.
-    told: bool,
 }
 
 impl Keeper {
-    /// Takes a vault over. There is one keeper of a vault at a time.
+    /// Takes a vault over, which must be one. There is one keeper of a vault at a time.
     pub fn open(
         vault: Vault,
+        checkout: &Checkout,
         rules: Rules,
         setup: Setup,
         tell: impl FnMut(&Told) + 'static,
     ) -> Result<Self, VaultError> {
+        vault.require_folders()?;
         vault.make_folders()?;
-        let dir = StateDir::of(vault.root());
         let failed = |source| VaultError::Write { path: StateDir::NAME.to_owned(), source };
         vault.place(StateDir::NAME)?;
-        dir.create().map_err(failed)?;
+        let dir = checkout.open(None).map_err(EngineError::from)?;
         let lock = FileLock::try_acquire(&dir.path().join("vault.lock")).map_err(failed)?;
         let lock = lock.ok_or_else(|| VaultError::Busy { path: vault.root().to_owned() })?;
         let store = Store::open(&dir.database())?;
+        let begun = Begun::open(&store, &dir)?;
         let (sender, signals) = channel();
         Ok(Self {
             vault,
@@ -148,17 +218,23 @@ impl Keeper {
             setup,
             tell: Box::new(tell),
             store,
+            dir,
             sender,
             signals,
             watch: None,
             files: BTreeMap::new(),
+            problems: BTreeMap::new(),
+            begun,
             owners: BTreeMap::new(),
             running: BTreeMap::new(),
             queue: VecDeque::new(),
             timers: BTreeSet::new(),
             rows: BTreeMap::new(),
-            limits: BTreeMap::new(),
+            granted: BTreeMap::new(),
             waiting: Vec::new(),
+            waiting_stale: false,
+            plans_waiting: overview::Index::default(),
+            notes_waiting: overview::Index::default(),
             dashboard_due: None,
             next_look: Instant::now(),
             stopping: None,
@@ -171,9 +247,10 @@ impl Keeper {
         self.sender.clone()
     }
 
-    /// Carries out what is approved now, and returns the plans that rest.
-    pub fn run(mut self) -> Result<Vec<Row>, VaultError> {
+    /// Carries out what is approved now.
+    pub fn run(mut self) -> Result<Ran, VaultError> {
         self.look_at_all()?;
+        self.tell_of_start(false);
         while self.stopping.is_none() || !self.running.is_empty() {
             self.start_queued()?;
             let settling = self.files.values().any(|known| known.look.is_none());
@@ -184,19 +261,18 @@ impl Keeper {
         }
         self.tell_of_broken(Duration::ZERO)?;
         self.write_dashboard()?;
-        Ok(self.rows.into_values().collect())
+        Ok(Ran { rows: self.rows.into_values().collect(), problems: self.problems.into_values().collect() })
     }
 
     /// Carries out whatever is approved, until it is told to stop.
     pub fn watch(mut self) -> Result<(), VaultError> {
         let place = |folder: &str| self.vault.place(folder);
-        let mut folders = vec![self.vault.root().to_owned(), place("Approved")?];
-        for folder in [APPROVED, NEEDS_ACTION].iter().chain(&WAITING) {
-            folders.push(place(folder)?);
-        }
-        folders.push(StateDir::of(self.vault.root()).wake_dir());
-        self.watch = Some(Watch::new(folders, self.sender.clone()));
+        let folders =
+            vec![self.vault.root().to_owned(), place("Approved")?, place(NEEDS_ACTION)?, self.dir.wake_dir()];
+        let trees = [place(APPROVED)?, place(WAITING[0])?, place(WAITING[1])?];
+        self.watch = Some(Watch::new(folders, trees.into(), self.sender.clone()));
         self.look_at_all()?;
+        self.tell_of_start(true);
         while self.stopping.is_none() || !self.running.is_empty() {
             self.start_queued()?;
             self.turn()?;
@@ -258,22 +334,26 @@ impl Keeper {
             }
             return self.look_at_all();
         }
-        let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str()))
-        else {
+        if path.parent() == Some(self.dir.wake_dir().as_path()) {
+            return path.file_name().and_then(|name| name.to_str()).map_or(Ok(()), |name| self.woken(name));
+        }
+        let Some(relative) = path.strip_prefix(self.vault.root()).ok().and_then(Path::to_str) else {
             return Ok(());
         };
-        let Ok(folder) = folder.strip_prefix(self.vault.root()) else { return Ok(()) };
-        let folder = folder.to_string_lossy().replace('\\', "/");
-        match folder.as_str() {
-            APPROVED if is_note(name) => self.look_at(name),
-            NEEDS_ACTION if is_note(name) => self.note_changed(stem(name)),
-            folder if WAITING.contains(&folder) => {
-                self.look_at_waiting();
-                Ok(())
-            }
-            ".wiggum/wake" => self.woken(name),
-            _ => Ok(()),
+        let relative = relative.replace('\\', "/");
+        let inside = |folder: &str| relative.strip_prefix(folder)?.strip_prefix('/');
+        if CONFIGURATION.contains(&relative.as_str()) {
+            self.try_again();
+        } else if let Some(name) = inside(APPROVED) {
+            // A folder that came or went may hold any number of plans.
+            return if is_note(name) { self.look_at(name) } else { self.look_at_all() };
+        } else if let Some(name) = inside(NEEDS_ACTION).filter(|name| is_note(name)) {
+            self.dashboard_soon();
+            return self.note_changed(stem(name));
+        } else if WAITING.iter().any(|folder| inside(folder).is_some()) {
+            self.waiting_changed();
         }
+        Ok(())
     }
 
     /// Decides what is to be done about a plan.
@@ -285,13 +365,35 @@ impl Keeper {
                 self.timers.insert((known.since + files::PATIENCE, name.to_owned()));
                 return Ok(());
             }
-            Some(Look::Gone) | None => return Ok(()),
+            Some(Look::Gone | Look::NotStarted) | None => return Ok(()),
         };
-        let owner =
-            self.owners.get(plan.id()).filter(|owner| *owner != name && self.files.contains_key(*owner));
-        if let Some(owner) = owner {
-            let message = format!("the plan_id `{}` is that of `{owner}` already", plan.id());
-            return self.refuse(name, &message, "Give this plan a plan_id of its own.");
+        match self.claim(name, &plan)? {
+            Claim::Plan => {}
+            Claim::Unclear => {
+                self.look_later(name);
+                return Ok(());
+            }
+            Claim::CopyOf(original) => return self.refuse_copy(name, &original),
+            Claim::Taken(owner) => return self.refuse_taken(name, plan.id(), &owner),
+            Claim::OtherCase(other) => {
+                let message = format!(
+                    "the plan_id `{}` differs only by case from `{other}`, a plan that was begun already",
+                    plan.id()
+                );
+                return self.refuse(name, &message, OWN_ID);
+            }
+        }
+        if let Some((id, owner)) = self.owner_of(plan.id()).filter(|(_, owner)| owner != name) {
+            if self.running.contains_key(&id) {
+                return self.refuse_taken(name, plan.id(), &owner);
+            }
+            // It was looked at first, but it is not the plan.
+            if is_copy_of(&owner, name) {
+                self.refuse_copy(&owner, name)?;
+            } else {
+                self.refuse_taken(&owner, plan.id(), name)?;
+            }
+            self.owners.remove(&id);
         }
         self.owners.insert(plan.id().to_owned(), name.to_owned());
         if self.running.contains_key(plan.id()) {
@@ -301,6 +403,15 @@ impl Keeper {
             Next::Start => self.enqueue(plan.id()),
             Next::Finish => self.finish(&plan)?,
             Next::Rest => {}
+            Next::OtherPlan => {
+                self.owners.remove(plan.id());
+                let from = self.begun_from(plan.id());
+                let message =
+                    format!("the plan `{}` was begun from {from}, and this file has other steps", plan.id());
+                let hint = "Give this plan a plan_id of its own. If it is that plan, give the file its \
+                            former name.";
+                return self.refuse(name, &message, hint);
+            }
             Next::CarriedOut => {
                 let message =
                     format!("the plan `{}` was carried out already and is not run again", plan.id());
@@ -310,12 +421,21 @@ impl Keeper {
         self.problem_is_over(name)
     }
 
+    /// Which file has a plan's id, as far as this keeper knows.
+    fn owner_of(&self, id: &str) -> Option<(String, String)> {
+        let owned = self.owners.iter().find(|(other, _)| is_same_id(other, id))?;
+        Some((owned.0.clone(), owned.1.clone())).filter(|(_, owner)| self.files.contains_key(owner))
+    }
+
     /// What follows from a plan's journal, its file and the notes about it.
     fn next(&mut self, plan: &Approved) -> Result<Next, VaultError> {
         let Some(record) = self.record(plan.id())? else { return Ok(Next::Start) };
         let store = Store::open(self.store.path())?;
-        let limit = self.limit(plan);
-        let (mut projection, state) = Projection::open(&self.vault, plan, limit, store, Some(record.id))?;
+        let (mut projection, state) = Projection::open(&self.vault, plan, store, Some(record.id))?;
+        if let Some(granted) = state.policy.limits.granted {
+            self.granted.entry(plan.id().to_owned()).or_insert(granted);
+        }
+        projection.limit = self.limit(plan);
         let standing = Standing::of(&state);
         if standing == Standing::Completed {
             if plan.open > 0 {
@@ -325,12 +445,15 @@ impl Keeper {
             projection.write()?;
             return Ok(Next::Finish);
         }
+        if !self.is_the_plan_begun(plan, &state) {
+            return Ok(Next::OtherPlan);
+        }
         projection.write()?;
         self.show(projection.row());
         let go_on = self.take_answers(plan, &record, &projection.story, &projection.about())?;
         let asked = !self.store.pending(record.id)?.is_empty();
         // Whoever raised the limit in the plan itself wants it to go on as well.
-        let raised = at_limit(&state) && self.limit(plan) > state.iterations;
+        let raised = at_limit(&state) && self.limit(plan) > state.used;
         Ok(match standing {
             Standing::Executing => Next::Start,
             // It could not be read when it was moved or half written; now it can.
@@ -344,8 +467,7 @@ impl Keeper {
 
     /// Iterations a plan may use in all, what was said in a note included.
     fn limit(&self, plan: &Approved) -> u32 {
-        let said = self.limits.get(plan.id()).copied().unwrap_or(0);
-        said.max(carry::limit(&self.rules, plan))
+        carry::limit(&self.rules, plan, self.granted.get(plan.id()).copied())
     }
 
     fn enqueue(&mut self, plan: &str) {
@@ -362,6 +484,7 @@ impl Keeper {
             if self.running.contains_key(&id) {
                 continue;
             }
+            self.begun.note(&id, &plan.name)?;
             self.running.insert(id.clone(), None);
             (self.tell)(&Told::Started { plan: id.clone() });
             let job = carry::Job {
@@ -369,8 +492,10 @@ impl Keeper {
                 rules: self.rules,
                 setup: Arc::clone(&self.setup),
                 limit: self.limit(&plan),
+                granted: self.granted.get(plan.id()).copied(),
                 plan,
                 sender: self.sender.clone(),
+                dir: self.dir.clone(),
             };
             if let Err(error) = job.start() {
                 self.running.remove(&id);
@@ -380,21 +505,14 @@ impl Keeper {
         Ok(())
     }
 
-    fn ended(&mut self, id: &str, result: Result<Outcome, String>) -> Result<(), VaultError> {
+    fn ended(&mut self, id: &str, result: Result<Outcome, NotCarriedOut>) -> Result<(), VaultError> {
         self.running.remove(id);
         let name = self.owners.get(id).cloned();
-        if let Some(known) = name.as_ref().and_then(|name| self.files.get_mut(name)) {
-            // The engine wrote it: it is looked at again as it is now.
-            known.look = None;
-        }
         match result {
-            Err(message) => {
-                (self.tell)(&Told::Problem { what: id.to_owned(), message: message.clone() });
-                match name {
-                    Some(name) => self.refuse(&name, &message, "Save the plan again to have it tried again."),
-                    None => Ok(()),
-                }
-            }
+            Err(error) => match name {
+                Some(name) => self.could_not_start(&name, error),
+                None => Ok(()),
+            },
             Ok(Outcome::Interrupted { .. }) if self.stopping.is_some() => Ok(()),
             Ok(outcome) => {
                 if let Outcome::Ended { detail, .. } = &outcome {
@@ -402,6 +520,7 @@ impl Keeper {
                     (self.tell)(&Told::Ended { plan: id.to_owned(), status, detail: detail.clone() });
                 }
                 match name {
+                    // The engine wrote it.
                     Some(name) => self.look_once_more(&name),
                     // It was moved away, and wrote its state once more.
                     None => self.vault.remove_state(id),
@@ -425,7 +544,7 @@ impl Keeper {
 
     /// Links in a plan's notes that name its folder go with it.
     fn follow(&self, plan: &Approved, file: &str) -> Result<(), VaultError> {
-        let (old, new) = (link(&format!("{APPROVED}/{}", plan.stem())), link(stem(file)));
+        let (old, new) = (plan_link(plan.stem()), link(stem(file)));
         let is_about = |name: &&String| name.starts_with("plan_") && stem(name).contains(plan.id());
         for name in self.vault.names(NEEDS_ACTION).iter().filter(is_about) {
             let follow = |text: &str| text.replace(&old, &new);
@@ -439,7 +558,7 @@ impl Keeper {
         let known = self.files.get(self.owners.get(id)?)?;
         match known.look.as_ref()? {
             Look::Plan(plan) => Some(Approved::clone(plan)),
-            Look::Broken(_) | Look::Gone => None,
+            Look::Broken(_) | Look::NotStarted | Look::Gone => None,
         }
     }
 
@@ -457,25 +576,6 @@ impl Keeper {
     fn dashboard_soon(&mut self) {
         self.dashboard_due.get_or_insert_with(|| Instant::now() + DASHBOARD_INTERVAL);
     }
-
-    fn write_dashboard(&mut self) -> Result<(), VaultError> {
-        self.dashboard_due = None;
-        let completed: Vec<String> = self
-            .vault
-            .names(DONE)
-            .iter()
-            .filter(|name| is_note(name))
-            .map(|name| stem(name).to_owned())
-            .collect();
-        let newest = &completed[completed.len().saturating_sub(MOST_COMPLETED)..];
-        // A log of the same name would be meant by the name alone.
-        let has_log = |name: &String| self.vault.exists(&format!("{LOGS}/{name}.md"));
-        let named = |name: &String| if has_log(name) { format!("{DONE}/{name}") } else { name.clone() };
-        let newest: Vec<String> = newest.iter().map(named).collect();
-        let newest = &newest;
-        let rows: Vec<Row> = self.rows.values().cloned().collect();
-        self.vault.rewrite(DASHBOARD, |old| dashboard::render(old, &rows, &self.waiting, newest))
-    }
 }
 
 enum Next {
@@ -485,6 +585,8 @@ enum Next {
     /// A person has to say something first.
     Rest,
     CarriedOut,
+    /// Another plan was begun under its id.
+    OtherPlan,
 }
 
 fn at_limit(state: &wiggum_core::state::Loop) -> bool {

@@ -21,6 +21,9 @@ pub(crate) const DASHBOARD: &str = "Dashboard.md";
 /// an answer, a record.
 pub(crate) const CLOSED: [&str; 6] = ["Approved", IN_PROGRESS, NEEDS_ACTION, "Logs", DONE, DASHBOARD];
 
+/// Nobody sorts plans deeper than this.
+const MAX_DEPTH: usize = 16;
+
 /// A note of more than this is not one of ours.
 const MAX_READ: u64 = 4 << 20;
 
@@ -57,6 +60,8 @@ Move this file to `Approved/Plans` to approve it.
 pub enum VaultError {
     #[error("{} is not a directory", path.display())]
     NoDirectory { path: PathBuf },
+    #[error("{} is not a vault: it has no folder {APPROVED}", path.display())]
+    NotAVault { path: PathBuf },
     #[error("`{path}` of the vault is a symbolic link, or in one")]
     Link { path: String },
     #[error("cannot write {path} in the vault")]
@@ -85,6 +90,14 @@ impl Vault {
         let missing = || VaultError::NoDirectory { path: dir.to_owned() };
         let root = dir.canonicalize().map_err(|_| missing())?;
         if root.is_dir() { Ok(Self { root }) } else { Err(missing()) }
+    }
+
+    /// Nobody's directory becomes a vault by being looked at: it is one if plans can be approved in it.
+    pub(crate) fn require_folders(&self) -> Result<(), VaultError> {
+        match self.place(APPROVED)?.is_dir() {
+            true => Ok(()),
+            false => Err(VaultError::NotAVault { path: self.root.clone() }),
+        }
     }
 
     /// Creates the folders and a sample plan that are missing, and says which; nothing is overwritten.
@@ -255,6 +268,44 @@ impl Vault {
             entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort_unstable();
         names
+    }
+
+    /// All that is below a folder.
+    pub(crate) fn tree(&self, folder: &str) -> Tree {
+        let mut tree = Tree::default();
+        if let Ok(path) = self.place(folder) {
+            tree.add(&path, "", 0);
+        }
+        tree.files.sort_unstable();
+        tree
+    }
+}
+
+/// What is below a folder, as paths in it. Hidden files and folders are left out.
+#[derive(Debug, Default)]
+pub(crate) struct Tree {
+    pub(crate) files: Vec<String>,
+    /// Symbolic links, which are not followed.
+    pub(crate) links: Vec<String>,
+}
+
+impl Tree {
+    fn add(&mut self, path: &Path, before: &str, depth: usize) {
+        let Ok(entries) = fs::read_dir(path) else { return };
+        for entry in entries.flatten() {
+            let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else { continue };
+            if name.starts_with('.') {
+                continue;
+            }
+            let relative = format!("{before}{name}");
+            if kind.is_symlink() {
+                self.links.push(relative);
+            } else if kind.is_file() {
+                self.files.push(relative);
+            } else if kind.is_dir() && depth < MAX_DEPTH {
+                self.add(&entry.path(), &format!("{relative}/"), depth + 1);
+            }
+        }
     }
 }
 

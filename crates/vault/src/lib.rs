@@ -8,6 +8,7 @@
 //! Nothing here decides how a plan goes on; that is the core's business. Agents and tools are handed in
 //! with the settings.
 
+mod copies;
 mod dashboard;
 mod keeper;
 mod layout;
@@ -20,6 +21,6 @@ mod watch;
 mod words;
 
 pub use dashboard::Row;
-pub use keeper::{Keeper, Rules, Setup, Signal, Told, survey};
+pub use keeper::{Keeper, NotCarriedOut, Problem, Ran, Rules, Setup, Signal, Told, survey};
 pub use layout::{Vault, VaultError};
 pub use plans::Approved;

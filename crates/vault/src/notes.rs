@@ -5,8 +5,9 @@
 
 use wiggum_core::event::{Answer, EndReason, Question, QuestionKind};
 use wiggum_core::ids::QuestionId;
+use wiggum_core::question::{Meaning, meaning};
 
-use crate::layout::APPROVED;
+use crate::layout::NEEDS_ACTION;
 use crate::story::{Asked, End, Story, in_words};
 use crate::words::{LINE, fenced, inline, log_link, note, ours, plan_link, yaml};
 
@@ -22,6 +23,8 @@ pub(crate) struct Choice {
     pub(crate) key: String,
     says: String,
     pub(crate) reply: Reply,
+    /// Is it shown? Other boxes are only read, in notes of an earlier version.
+    offered: bool,
 }
 
 /// What ticking a box means.
@@ -30,6 +33,8 @@ pub(crate) enum Reply {
     Answer(QuestionId, Answer),
     /// The words under the box are the answer.
     Words(QuestionId),
+    /// Words that nobody would read.
+    Unread,
     /// Go on with this limit.
     Limit(u32),
     /// Go on with the limit that is written under the box.
@@ -64,6 +69,11 @@ impl Kind {
             Self::Escalated => format!("plan_escalated_{plan}"),
         }
     }
+
+    /// Its path in the vault.
+    pub(crate) fn path(self, plan: &str) -> String {
+        format!("{NEEDS_ACTION}/{}.md", self.name(plan))
+    }
 }
 
 /// What every note says of its plan.
@@ -74,6 +84,8 @@ pub(crate) struct About<'a> {
     pub(crate) file: &'a str,
     pub(crate) used: u32,
     pub(crate) limit: u32,
+    /// The limit that the plan names itself.
+    pub(crate) own_limit: Option<u32>,
     pub(crate) done: usize,
     pub(crate) total: usize,
 }
@@ -95,20 +107,20 @@ pub(crate) fn render(
     complaints: &[(String, String)],
 ) -> String {
     let ticked = old.map(|old| ticks(old, sections)).unwrap_or_default();
-    let is_left = |section: &Section| ticked.iter().any(|tick| section.leaves(&tick.key));
-    let open = sections.iter().filter(|section| section.answered.is_none() && !is_left(section)).count();
+    let open = sections.iter().any(|section| section.waits(&ticked));
     let mut front = vec![("plan_id", about.plan.to_owned())];
     let newest = sections.last();
     if let Some(step) = newest.and_then(|section| step_number(&section.title)) {
         front.push(("step_num", step.to_owned()));
     }
     front.push(("severity", if kind == Kind::Blocked { "high" } else { "medium" }.to_owned()));
-    front.push(("action_required", (open > 0).to_string()));
+    front.push(("action_required", open.to_string()));
     if kind == Kind::Escalated {
         front.push(("max_iterations_reached", (about.used >= about.limit).to_string()));
     }
     let last = newest.and_then(|section| section.answered.clone());
-    let last = last.or_else(|| newest.filter(|section| is_left(section)).map(|_| "left as it is".to_owned()));
+    let last = last
+        .or_else(|| newest.filter(|section| section.is_left(&ticked)).map(|_| "left as it is".to_owned()));
     if let Some(answered) = last {
         front.push(("answered", yaml(&answered)));
     }
@@ -117,6 +129,12 @@ pub(crate) fn render(
         body.push_str(&section.render(&ticked, complaints));
     }
     note(old, &front, &body)
+}
+
+/// Does a note wait for a person? With its text, if there is one already.
+pub(crate) fn waits(text: Option<&str>, sections: &[Section]) -> bool {
+    let ticked = text.map(|text| ticks(text, sections)).unwrap_or_default();
+    sections.iter().any(|section| section.waits(&ticked))
 }
 
 /// What was ticked in a note: the choices, with the words under them.
@@ -148,6 +166,10 @@ pub(crate) fn reply(section: &Section, ticks: &[Tick]) -> Result<Reply, String> 
     match choice.map(|choice| &choice.reply) {
         Some(Reply::Words(_)) if tick.words.is_empty() => no_words(),
         Some(Reply::Words(id)) => Ok(Reply::Answer(*id, Answer::Words { text: tick.words.clone() })),
+        Some(Reply::Unread) => {
+            Err("own words are passed to nobody, since no agent does this step: please tick another box"
+                .to_owned())
+        }
         Some(Reply::OwnLimit) => match tick.words.trim().parse() {
             Ok(limit @ 1..=MOST_ITERATIONS) => Ok(Reply::Limit(limit)),
             Ok(_) | Err(_) => {
@@ -169,8 +191,18 @@ impl Section {
         self.answered.is_none()
     }
 
-    fn leaves(&self, key: &str) -> bool {
-        self.choices.iter().any(|choice| choice.key == key && choice.reply == Reply::Leave)
+    /// It has no answer, and nobody said that it is to be left without one.
+    fn waits(&self, ticked: &[Tick]) -> bool {
+        self.is_open() && !self.is_left(ticked)
+    }
+
+    fn is_left(&self, ticked: &[Tick]) -> bool {
+        let mut own = ticked.iter().filter(|tick| self.choices.iter().any(|choice| choice.key == tick.key));
+        let leaves = |tick: &Tick| {
+            self.choices.iter().any(|choice| choice.key == tick.key && choice.reply == Reply::Leave)
+        };
+        // With another box ticked as well, it is not clear.
+        own.next().is_some_and(leaves) && own.next().is_none()
     }
 
     fn render(&self, ticked: &[Tick], complaints: &[(String, String)]) -> String {
@@ -183,9 +215,16 @@ impl Section {
         if let Some((_, complaint)) = complaint {
             out.push_str(&format!("\n**Not understood:** {complaint}.\n"));
         }
+        if complaint.is_none() && self.is_left(ticked) {
+            out.push_str("\n**Noted:** it is left as it is. To go on after all, tick another box instead.\n");
+        }
         out.push_str("\n**What should happen?** Tick one:\n\n");
         for choice in &self.choices {
             let tick = ticked.iter().find(|tick| tick.key == choice.key);
+            // One that was ticked stays until it was read.
+            if !choice.offered && (tick.is_none() || complaint.is_some()) {
+                continue;
+            }
             let mark = if tick.is_some() && complaint.is_none() { "x" } else { " " };
             out.push_str(&choice.line(mark));
             out.push('\n');
@@ -202,7 +241,11 @@ impl Section {
 
 impl Choice {
     fn new(key: String, says: impl Into<String>, reply: Reply) -> Self {
-        Self { key, says: says.into(), reply }
+        Self { key, says: says.into(), reply, offered: true }
+    }
+
+    fn read_only(self) -> Self {
+        Self { offered: false, ..self }
     }
 
     fn line(&self, mark: &str) -> String {
@@ -210,7 +253,7 @@ impl Choice {
     }
 
     fn takes_words(&self) -> bool {
-        matches!(self.reply, Reply::Words(_) | Reply::OwnLimit)
+        matches!(self.reply, Reply::Words(_) | Reply::Unread | Reply::OwnLimit)
     }
 }
 
@@ -221,21 +264,22 @@ fn head(kind: Kind, about: &About<'_>) -> String {
     };
     format!(
         "# {title}\n\n**Plan:** {} ({})\n**Progress:** {}/{} steps, {} of {} iterations\n**Log:** {}\n",
-        plan_link(APPROVED, about.file, about.plan),
+        plan_link(about.file),
         inline(about.objective, LINE),
         about.done,
         about.total,
         about.used,
         about.limit,
-        log_link(about.file, about.plan),
+        log_link(about.plan),
     )
 }
 
 fn question(id: QuestionId, asked: &Asked) -> Section {
-    let Asked { task, question, error, answer } = asked;
+    let Asked { task, question, error, takes_words, answer } = asked;
     let step = task.as_ref().map_or_else(String::new, |task| format!(" ({task})"));
     let mut words = inline(&question.summary, 2 * LINE);
-    let error = error.as_ref().filter(|error| !question.context.contains(error.as_str()));
+    let is_said = |error: &str| question.context.contains(error) || question.summary.contains(error);
+    let error = error.as_ref().filter(|error| !is_said(error));
     if let Some(error) = error {
         words.push_str(&format!("\n\n**Error:**\n\n{}", fenced(error)));
     }
@@ -246,10 +290,10 @@ fn question(id: QuestionId, asked: &Asked) -> Section {
         words.push_str(&format!("\n{}\n", inline(&question.question, LINE)));
     }
     let answered = answer.as_ref().map(|(answer, by, at)| format!("{} ({by}, {at:.0})", in_words(answer)));
-    Section { title: format!("{id}{step}"), words, choices: choices(id, question), answered }
+    Section { title: format!("{id}{step}"), words, choices: choices(id, question, *takes_words), answered }
 }
 
-fn choices(id: QuestionId, question: &Question) -> Vec<Choice> {
+fn choices(id: QuestionId, question: &Question, takes_words: bool) -> Vec<Choice> {
     let named = |name: &str, says: &str, answer: Answer| {
         Choice::new(format!("{id}-{name}"), says, Reply::Answer(id, answer))
     };
@@ -257,8 +301,12 @@ fn choices(id: QuestionId, question: &Question) -> Vec<Choice> {
     let skip = |says| named("skip", says, Answer::Skip);
     let done = |says| named("done", says, Answer::Done);
     let abort = || named("abort", "**Stop** the plan", Answer::Abort);
-    let words =
-        || Choice::new(format!("{id}-words"), "**In my own words** (below this line)", Reply::Words(id));
+    let words = || {
+        let own = |reply| Choice::new(format!("{id}-words"), "**In my own words** (below this line)", reply);
+        if takes_words { own(Reply::Words(id)) } else { own(Reply::Unread).read_only() }
+    };
+    // An option that is words to an agent is none where there is no agent.
+    let is_heard = |answer: &Answer| takes_words || !matches!(meaning(question, answer), Meaning::Guide(_));
     match question.kind {
         QuestionKind::Failed => vec![
             retry("**Retry** the step"),
@@ -268,7 +316,12 @@ fn choices(id: QuestionId, question: &Question) -> Vec<Choice> {
             words(),
         ],
         QuestionKind::Blocked => {
-            vec![retry("**Work on it** after all"), skip("**Skip** what waits on it as well"), abort()]
+            vec![
+                retry("**Work on it** after all"),
+                skip("**Skip** what waits on it as well"),
+                done("**Done by hand**: go on behind it"),
+                abort(),
+            ]
         }
         // No words: they must not be taken for leave to call again.
         QuestionKind::Uncertain => vec![
@@ -281,8 +334,11 @@ fn choices(id: QuestionId, question: &Question) -> Vec<Choice> {
         | QuestionKind::Deviation
         | QuestionKind::Repeated
         | QuestionKind::Flagged
-        | QuestionKind::Unresponsive => {
-            let options = question.options.iter().zip(1..).map(|(says, number)| {
+        | QuestionKind::Unresponsive
+        | QuestionKind::Baseline => {
+            let options = question.options.iter().zip(1..);
+            let options = options.filter(|(_, number)| is_heard(&Answer::Option { number: *number }));
+            let options = options.map(|(says, number)| {
                 let says = format!("**Option {number}**: {}", inline(says, LINE));
                 named(&format!("o{number}"), &says, Answer::Option { number })
             });
@@ -314,7 +370,13 @@ fn ended(end: &End, about: &About<'_>) -> Section {
         EndReason::PersonNeeded => "The plan cannot go on by itself.",
         _ => "The plan was ended by a guard.",
     };
-    let words = format!("{what} {}\n", inline(&end.detail, LINE));
+    let bounded = at_limit && about.own_limit.is_some_and(|own| own > about.limit);
+    // How many were used is said above, of all runs.
+    let words = match bounded {
+        true => format!("{what} It names a higher one itself, but whoever runs it has set this one.\n"),
+        false if at_limit => format!("{what}\n"),
+        false => format!("{what} {}\n", inline(&end.detail, LINE)),
+    };
     let answered = end.went_on.map(|at| format!("went on ({at:.0})"));
     Section { title: format!("Run {}", end.run), words, choices, answered }
 }
@@ -370,8 +432,16 @@ fn ticks(text: &str, sections: &[Section]) -> Vec<Tick> {
 mod tests {
     use super::*;
 
-    const ABOUT: About<'static> =
-        About { plan: "p", objective: "o", file: "PLAN p", used: 3, limit: 10, done: 1, total: 4 };
+    const ABOUT: About<'static> = About {
+        plan: "p",
+        objective: "o",
+        file: "PLAN p",
+        used: 3,
+        limit: 10,
+        own_limit: None,
+        done: 1,
+        total: 4,
+    };
 
     fn story(context: &str, kind: QuestionKind) -> Story {
         let question = Question {
@@ -384,8 +454,20 @@ mod tests {
         let mut story = Story::default();
         story.asked.insert(
             QuestionId(1),
-            Asked { task: Some("step_2".into()), question, error: Some(context.to_owned()), answer: None },
+            Asked {
+                task: Some("step_2".into()),
+                question,
+                error: Some(context.to_owned()),
+                takes_words: true,
+                answer: None,
+            },
         );
+        story
+    }
+
+    fn about_a_call(kind: QuestionKind) -> Story {
+        let mut story = story("it failed", kind);
+        story.asked.get_mut(&QuestionId(1)).unwrap().takes_words = false;
         story
     }
 
@@ -402,7 +484,7 @@ mod tests {
             text.starts_with("---\nplan_id: p\nstep_num: 2\nseverity: high\naction_required: true\n---\n"),
             "{text}"
         );
-        assert!(text.contains("[[PLAN p]]"));
+        assert!(text.contains("[[Approved/Plans/PLAN p]]") && text.contains("[[Logs/Plan_Execution/p]]"));
         assert_eq!(replies(&text, &sections), []);
         for (key, answer) in [
             ("retry", Answer::Retry),
@@ -441,6 +523,38 @@ mod tests {
         let asked = render(Kind::Blocked, &ABOUT, &sections, Some(&both), &complaints);
         assert!(asked.contains("**Not understood:** several boxes") && !asked.contains("[x]"), "{asked}");
         assert_eq!(replies(&asked, &sections), []);
+    }
+
+    #[test]
+    fn words_about_a_call_are_not_asked_for_and_not_taken() {
+        let keys = |kind| -> Vec<String> {
+            let story = about_a_call(kind);
+            let sections = sections(Kind::Blocked, &story, &ABOUT);
+            let text = render(Kind::Blocked, &ABOUT, &sections, None, &[]);
+            let boxes = text.lines().filter(|line| line.starts_with("- [ ]"));
+            boxes.map(|line| line.rsplit_once("^q1-").unwrap().1.to_owned()).collect()
+        };
+        assert_eq!(keys(QuestionKind::Failed), ["retry", "skip", "done", "abort"]);
+        assert_eq!(keys(QuestionKind::Blocked), ["retry", "skip", "done", "abort"]);
+        assert_eq!(keys(QuestionKind::Uncertain), ["done", "retry", "skip", "abort"]);
+        // To approve is heard by the engine, the other options by an agent alone.
+        assert_eq!(keys(QuestionKind::Flagged), ["o1", "retry", "skip", "abort"]);
+        assert_eq!(keys(QuestionKind::Stuck), ["retry", "skip", "abort"]);
+
+        // A note of an earlier version offered it.
+        let offered = story("it failed", QuestionKind::Failed);
+        let before = sections(Kind::Blocked, &offered, &ABOUT);
+        let note = render(Kind::Blocked, &ABOUT, &before, None, &[]);
+        let ticked = note
+            .replace("- [ ] **In my own words**", "- [x] **In my own words**")
+            .replace("    >\n", "    > do NOT send this\n");
+        let story = about_a_call(QuestionKind::Failed);
+        let sections = sections(Kind::Blocked, &story, &ABOUT);
+        let complaint = replies(&ticked, &sections)[0].clone().unwrap_err();
+        assert!(complaint.contains("tick another box"), "{complaint}");
+        let complaints = [(sections[0].key().to_owned(), complaint)];
+        let asked = render(Kind::Blocked, &ABOUT, &sections, Some(&ticked), &complaints);
+        assert!(asked.contains("**Not understood:** own words") && !asked.contains("[x]"), "{asked}");
     }
 
     #[test]
@@ -507,5 +621,17 @@ mod tests {
         assert_eq!(replies(&left, &sections), [Ok(Reply::Leave)]);
         let rendered = render(Kind::Escalated, &about, &sections, Some(&left), &[]);
         assert_eq!(crate::words::value(&rendered, "action_required"), Some("false"));
+        assert!(rendered.contains("**Noted:** it is left as it is."), "{rendered}");
+        assert!(
+            !waits(Some(&rendered), &sections) && waits(Some(&text), &sections) && waits(None, &sections)
+        );
+        // Second thoughts: the other box instead.
+        let again = rendered.replace("[x] **Leave it**", "[ ] **Leave it**");
+        let again = again.replace("- [ ] **Go on** with 10", "- [x] **Go on** with 10");
+        assert_eq!(replies(&again, &sections), [Ok(Reply::Limit(20))]);
+        assert!(!render(Kind::Escalated, &about, &sections, Some(&again), &[]).contains("Noted"));
+        // Both at once say nothing.
+        let both = rendered.replace("- [ ] **Go on** with 10", "- [x] **Go on** with 10");
+        assert!(replies(&both, &sections)[0].is_err() && waits(Some(&both), &sections));
     }
 }

@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use wiggum_backlog::{Backlog, PlanHeader};
-use wiggum_core::task::FileStatus;
+use wiggum_core::task::{FileStatus, Task};
 
 use crate::layout::{APPROVED, Vault};
 
@@ -16,13 +17,16 @@ const MAX_PLAN: u64 = 4 << 20;
 #[derive(Clone, Debug)]
 pub struct Approved {
     pub path: PathBuf,
-    /// Its name in the folder of approved plans.
+    /// Its path in the folder of approved plans.
     pub name: String,
     pub header: PlanHeader,
+    pub(crate) steps: Arc<[Task]>,
     pub total: usize,
     pub done: usize,
     /// Steps that are neither done nor skipped.
     pub open: usize,
+    /// What is to be said where it has not as many steps as it says.
+    pub(crate) miscounted: Option<String>,
 }
 
 impl Approved {
@@ -30,6 +34,7 @@ impl Approved {
         &self.header.plan_id
     }
 
+    /// Its path in the folder of approved plans, without the ending.
     pub(crate) fn stem(&self) -> &str {
         stem(&self.name)
     }
@@ -47,6 +52,8 @@ pub(crate) enum Look {
     Plan(Box<Approved>),
     /// It cannot be carried out as it is; perhaps more of it is still to come.
     Broken(String),
+    /// It could not be started. It is tried again when it or the configuration is changed.
+    NotStarted,
 }
 
 /// What tells one version of a file from another.
@@ -56,17 +63,31 @@ pub(crate) struct Stamp {
     length: u64,
 }
 
-/// Is this the name of a note, and not of something an editor or a program that syncs left there?
-pub(crate) fn is_note(name: &str) -> bool {
+impl Stamp {
+    /// How long ago it was written; not at all, if a clock says that it is still to come.
+    pub(crate) fn age(&self) -> Duration {
+        self.modified.and_then(|modified| modified.elapsed().ok()).unwrap_or_default()
+    }
+
+    pub(crate) fn modified(&self) -> Option<SystemTime> {
+        self.modified
+    }
+}
+
+/// Is this the path of a note, and not of something an editor left there?
+pub(crate) fn is_note(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
     let lower = name.to_lowercase();
-    lower.ends_with(".md")
-        && !name.starts_with(['.', '~'])
-        && !lower.contains(".sync-conflict")
-        && !lower.contains(".tmp.")
+    lower.ends_with(".md") && !name.starts_with(['.', '~']) && !lower.contains(".tmp.")
 }
 
 pub(crate) fn stem(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
+}
+
+/// Could this be a plan? Nothing is said of whether it is a good one.
+pub(crate) fn reads_like_a_plan(text: &str) -> bool {
+    text.contains("plan_id:") || text.contains("**Step ")
 }
 
 /// `None` if there is no file, or something that is no file.
@@ -99,12 +120,11 @@ pub(crate) fn look(vault: &Vault, name: &str) -> Look {
         );
     };
     let total = backlog.tasks().len();
-    if header.total_steps.is_some_and(|said| said as usize > total) {
-        // More than likely, the rest is still being written.
-        let said = header.total_steps.unwrap_or_default();
-        return Look::Broken(format!("the front matter says {said} steps, but there are {total}"));
+    if let Some(problem) = backlog.missing_steps() {
+        return Look::Broken(problem);
     }
-    let problems = backlog.unsupported();
+    // Steps have no roles.
+    let problems = backlog.unsupported(&|_| true);
     if !problems.is_empty() {
         let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
         return Look::Broken(problems.join("\n"));
@@ -112,13 +132,16 @@ pub(crate) fn look(vault: &Vault, name: &str) -> Look {
     let count =
         |wanted: &[FileStatus]| backlog.tasks().iter().filter(|task| wanted.contains(&task.status)).count();
     let open = count(&[FileStatus::Open, FileStatus::Failed]);
+    let miscounted = backlog.miscounted_steps();
     Look::Plan(Box::new(Approved {
         path,
         name: name.to_owned(),
         header,
+        steps: backlog.tasks().into(),
         total,
         done: count(&[FileStatus::Done]),
         open,
+        miscounted,
     }))
 }
 
@@ -128,7 +151,7 @@ mod tests {
 
     #[test]
     fn names_that_count() {
-        for name in ["a.md", "PLAN_x 1.MD", "a.b.md"] {
+        for name in ["a.md", "PLAN_x 1.MD", "a.b.md", "b/a.md", "a.sync-conflict-2024-x.md"] {
             assert!(is_note(name), "{name}");
         }
         for name in [
@@ -136,7 +159,7 @@ mod tests {
             "a.md.tmp",
             "a.md~",
             "~a.md",
-            "a.sync-conflict-2024-x.md",
+            "b/.a.md",
             ".a.md.icloud",
             "a.txt",
             ".p.md.wiggum-tmp",

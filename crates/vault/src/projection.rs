@@ -9,7 +9,7 @@ use wiggum_store::Store;
 use wiggum_workspace::crash;
 
 use crate::dashboard::Row;
-use crate::layout::{APPROVED, IN_PROGRESS, NEEDS_ACTION, Vault, VaultError};
+use crate::layout::{IN_PROGRESS, NEEDS_ACTION, Vault, VaultError};
 use crate::log::Log;
 use crate::notes::{self, About, Kind};
 use crate::plans::Approved;
@@ -62,7 +62,7 @@ pub(crate) struct Projection {
     vault: Vault,
     plan: Approved,
     /// Iterations the plan may use in all.
-    limit: u32,
+    pub(crate) limit: u32,
     pub(crate) story: Story,
     log: Log,
     store: Store,
@@ -74,11 +74,10 @@ pub(crate) struct Projection {
 }
 
 impl Projection {
-    /// Reads the journal there is, if there is one.
+    /// Reads the journal there is, if there is one. The limit is for the caller to set.
     pub(crate) fn open(
         vault: &Vault,
         plan: &Approved,
-        limit: u32,
         store: Store,
         id: Option<LoopId>,
     ) -> Result<(Self, Loop), VaultError> {
@@ -87,7 +86,7 @@ impl Projection {
         story.news.retain(|news| news.seq > log.last());
         let (vault, plan, now) = (vault.clone(), plan.clone(), Snapshot::of(&state));
         let projection =
-            Self { vault, plan, limit, story, log, store, now, asked: true, written: String::new() };
+            Self { vault, plan, limit: 0, story, log, store, now, asked: true, written: String::new() };
         Ok((projection, state))
     }
 
@@ -127,7 +126,7 @@ impl Projection {
     }
 
     pub(crate) fn row(&self) -> Row {
-        self.now.row(&self.story, &self.plan, self.limit)
+        self.now.row(&self.vault, &self.story, &self.plan, self.limit)
     }
 
     fn give(&self, notice: &Notice) -> Result<(), VaultError> {
@@ -145,7 +144,7 @@ impl Projection {
         ];
         let body = format!(
             "# For your attention\n\n**Plan:** {} ({})\n**Step:** {}\n\n{message}",
-            plan_link(APPROVED, self.plan.stem(), self.plan.id()),
+            plan_link(self.plan.stem()),
             inline(&self.plan.header.objective, LINE),
             inline(&notice.title, LINE),
         );
@@ -179,7 +178,7 @@ impl Projection {
             shown = inline(action, LINE),
             began = time(self.story.started_at),
             objective = inline(about.objective, LINE),
-            link = plan_link(APPROVED, about.file, about.plan),
+            link = plan_link(about.file),
             done = about.done,
             total = about.total,
             limit = self.limit,
@@ -191,6 +190,8 @@ impl Projection {
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
     standing: Standing,
+    /// A run was started.
+    begun: bool,
     used: u32,
     done: usize,
     total: usize,
@@ -202,7 +203,8 @@ impl Snapshot {
         let counts = state.tasks.counts();
         Self {
             standing: Standing::of(state),
-            used: state.iterations,
+            begun: state.run.number > 0,
+            used: state.used,
             done: counts.done,
             total: counts.total,
             step: current_step(state),
@@ -214,8 +216,9 @@ impl Snapshot {
             plan: plan.id(),
             objective: &plan.header.objective,
             file: plan.stem(),
-            used: self.used,
+            used: if self.begun { self.used } else { plan.header.iterations_used.unwrap_or(0) },
             limit,
+            own_limit: plan.header.max_iterations,
             done: self.done,
             total: if self.total == 0 { plan.total } else { self.total },
         }
@@ -224,9 +227,15 @@ impl Snapshot {
 
 impl Snapshot {
     /// The plan in a line.
-    pub(crate) fn row(&self, story: &Story, plan: &Approved, limit: u32) -> Row {
+    pub(crate) fn row(&self, vault: &Vault, story: &Story, plan: &Approved, limit: u32) -> Row {
         let about = self.about(plan, limit);
-        let is_open = |kind: &Kind| notes::sections(*kind, story, &about).iter().any(notes::Section::is_open);
+        let waits = |kind: &Kind| {
+            let sections = notes::sections(*kind, story, &about);
+            let is_open = sections.iter().any(notes::Section::is_open);
+            // A note that cannot be read says nothing of being left.
+            let text = || vault.read(&kind.path(about.plan)).ok().flatten();
+            is_open && notes::waits(text().as_deref(), &sections)
+        };
         Row {
             plan_id: about.plan.to_owned(),
             file: about.file.to_owned(),
@@ -235,7 +244,7 @@ impl Snapshot {
             total: about.total,
             iterations_used: about.used,
             max_iterations: limit,
-            needs_action: Kind::ALL.iter().find(|kind| is_open(kind)).map(|kind| kind.name(about.plan)),
+            needs_action: Kind::ALL.iter().find(|kind| waits(kind)).map(|kind| kind.name(about.plan)),
         }
     }
 }
@@ -249,7 +258,7 @@ pub(crate) fn write_note(
     complaints: &[(String, String)],
 ) -> Result<(), VaultError> {
     let sections = notes::sections(kind, story, about);
-    let path = format!("{NEEDS_ACTION}/{}.md", kind.name(about.plan));
+    let path = kind.path(about.plan);
     // A note that was answered and removed by a person stays away.
     let is_due = sections.iter().any(notes::Section::is_open) || vault.exists(&path);
     if sections.is_empty() || !is_due {

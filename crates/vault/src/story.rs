@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use wiggum_core::event::{Answer, BlobRef, EndReason, Envelope, Event, Question, Verdict};
 use wiggum_core::ids::{QuestionId, Seq, TaskId};
-use wiggum_core::state::Loop;
+use wiggum_core::state::{Loop, OpenQuestion};
 use wiggum_core::task::Work;
 
 use crate::words::{ENTRY, inline, short};
@@ -34,6 +34,8 @@ pub(crate) struct Asked {
     pub(crate) question: Question,
     /// What went wrong last with the step it is about.
     pub(crate) error: Option<String>,
+    /// Does an agent read words that are said to it?
+    pub(crate) takes_words: bool,
     pub(crate) answer: Option<(Answer, String, Timestamp)>,
 }
 
@@ -71,8 +73,10 @@ impl Story {
         match &envelope.event {
             Event::QuestionRaised { id, task, question } => {
                 let error = task.as_ref().and_then(|task| self.errors.get(task)).cloned();
-                let asked = Asked { task: task.clone(), question: question.clone(), error, answer: None };
-                self.asked.insert(*id, asked);
+                let open = OpenQuestion { task: task.clone(), question: question.clone(), raised_at: at };
+                let takes_words = state.takes_words(&open);
+                let OpenQuestion { task, question, .. } = open;
+                self.asked.insert(*id, Asked { task, question, error, takes_words, answer: None });
             }
             Event::QuestionAnswered { id, answer, by } => {
                 if let Some(asked) = self.asked.get_mut(id) {

@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use notify::event::{AccessKind, AccessMode, EventKind};
-use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use notify::{Config, RecommendedWatcher, RecursiveMode, Watcher};
 
 use crate::keeper::Signal;
 
@@ -18,14 +18,18 @@ const LOOK_ANYWAY: Duration = Duration::from_secs(60);
 pub(crate) struct Watch {
     watcher: Option<RecommendedWatcher>,
     folders: Vec<PathBuf>,
+    /// Folders that are watched with all that is below them.
+    trees: Vec<PathBuf>,
     /// Some folder is not watched.
     blind: bool,
 }
 
 impl Watch {
-    pub(crate) fn new(folders: Vec<PathBuf>, signals: Sender<Signal>) -> Self {
-        let watcher = notify::recommended_watcher(move |event| tell(event, &signals)).ok();
-        let mut watch = Self { blind: watcher.is_none(), watcher, folders };
+    pub(crate) fn new(folders: Vec<PathBuf>, trees: Vec<PathBuf>, signals: Sender<Signal>) -> Self {
+        // Nothing behind a link is ours.
+        let config = Config::default().with_follow_symlinks(false);
+        let watcher = RecommendedWatcher::new(move |event| tell(event, &signals), config).ok();
+        let mut watch = Self { blind: watcher.is_none(), watcher, folders, trees };
         watch.attach();
         watch
     }
@@ -34,15 +38,17 @@ impl Watch {
     pub(crate) fn attach(&mut self) {
         let Some(watcher) = &mut self.watcher else { return };
         self.blind = false;
-        for folder in &self.folders {
+        let alone = self.folders.iter().map(|folder| (folder, RecursiveMode::NonRecursive));
+        let whole = self.trees.iter().map(|folder| (folder, RecursiveMode::Recursive));
+        for (folder, mode) in alone.chain(whole) {
             // A watch on a folder that is gone would keep a new one from being watched.
             let _gone = watcher.unwatch(folder);
-            self.blind |= watcher.watch(folder, RecursiveMode::NonRecursive).is_err();
+            self.blind |= watcher.watch(folder, mode).is_err();
         }
     }
 
     pub(crate) fn is_folder(&self, path: &Path) -> bool {
-        self.folders.iter().any(|folder| folder == path)
+        self.folders.iter().chain(&self.trees).any(|folder| folder == path)
     }
 
     /// When to look at everything again.

@@ -1,9 +1,11 @@
 //! Words in notes: what others said is shown and means nothing. It can neither be front matter nor a
-//! box, a link, an embed, HTML, a query or a template.
+//! box, a link, an embed, HTML, a query or a template; and what looks like a secret is left out.
 
 use std::fmt::Write as _;
 
-use crate::layout::LOGS;
+use wiggum_core::redact;
+
+use crate::layout::{APPROVED, LOGS};
 
 /// Between these is ours; what a person writes outside of them stays.
 const BEGIN: &str = "%% wiggum:begin %%";
@@ -18,6 +20,7 @@ const BLOCK: usize = 6000;
 
 /// Others' words within a line.
 pub(crate) fn inline(text: &str, most: usize) -> String {
+    let text = &redact::text(text);
     let mut out = String::with_capacity(text.len());
     let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
     for (position, word) in words.enumerate() {
@@ -63,6 +66,8 @@ pub(crate) fn inline(text: &str, most: usize) -> String {
 
 /// Others' words as they are, on one line and not too many of them.
 pub(crate) fn short(text: &str) -> String {
+    // Before it is cut, which may leave half a secret that nobody knows for one.
+    let text = &redact::text(text);
     let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
     let mut line = words.collect::<Vec<_>>().join(" ");
     if line.len() > LINE {
@@ -74,6 +79,7 @@ pub(crate) fn short(text: &str) -> String {
 
 /// Others' words as a block of code in no language.
 pub(crate) fn fenced(text: &str) -> String {
+    let text = &redact::text(text);
     let end = text.floor_char_boundary(BLOCK);
     let mut shown: String =
         text[..end].chars().filter(|c| *c != '\r').map(|c| if c == '\n' { c } else { visible(c) }).collect();
@@ -95,24 +101,28 @@ pub(crate) fn fenced(text: &str) -> String {
 
 /// A value of front matter.
 pub(crate) fn yaml(text: &str) -> String {
+    let text = &redact::text(text);
     let shown: String = text.chars().map(visible).take(LINE).collect();
     serde_json::to_string(&shown).unwrap_or_else(|_| "\"\"".to_owned())
 }
 
-/// A link to a note by its name without the ending; plain words where no link can say it.
-pub(crate) fn link(name: &str) -> String {
-    let can_be = !name.is_empty() && name.chars().all(|c| !c.is_control() && !"[]|#^\\:<>%`".contains(c));
-    if can_be { format!("[[{name}]]") } else { inline(name, LINE) }
+/// A link to a note by its path in the vault without the ending; plain words where no link can say it.
+///
+/// A name alone would be ambiguous: a plan and its log may be called the same but for upper and lower case,
+/// which Obsidian does not tell apart, and people have notes of the same name in other folders.
+pub(crate) fn link(path: &str) -> String {
+    let can_be = !path.is_empty() && path.chars().all(|c| !c.is_control() && !"[]|#^\\:<>%`".contains(c));
+    if can_be { format!("[[{path}]]") } else { inline(path, LINE) }
 }
 
-/// A link to a plan. Its log has the plan's id for a name, so a file of the same name is told by its folder.
-pub(crate) fn plan_link(folder: &str, file: &str, plan: &str) -> String {
-    if file == plan { link(&format!("{folder}/{file}")) } else { link(file) }
+/// A link to an approved plan, by its path in their folder without the ending.
+pub(crate) fn plan_link(file: &str) -> String {
+    link(&format!("{APPROVED}/{file}"))
 }
 
 /// A link to the log of a plan.
-pub(crate) fn log_link(file: &str, plan: &str) -> String {
-    if file == plan { link(&format!("{LOGS}/{plan}")) } else { link(plan) }
+pub(crate) fn log_link(plan: &str) -> String {
+    link(&format!("{LOGS}/{plan}"))
 }
 
 /// No character that hides or reorders others.
@@ -173,7 +183,6 @@ fn parts(text: &str) -> (&str, &str, &str) {
 }
 
 /// The value of a key of the front matter.
-#[cfg(test)]
 pub(crate) fn value<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     let (front, ..) = parts(text);
     let line = front.lines().find(|line| line.split(':').next() == Some(key))?;

@@ -31,14 +31,17 @@ fn a_plan_is_carried_out_and_the_vault_tells_all_of_it() {
     assert_eq!(scene.read("Notes/p1.md"), "number 7");
     let note = scene.read("Needs_Action/plan_notification_p1_step_3.md");
     assert!(note.starts_with("---\nplan_id: p1\nstep_num: 3\naction_required: true\n---\n"), "{note}");
-    assert!(note.contains("Look at the offer") && note.contains("[[PLAN p1]]"), "{note}");
+    assert!(note.contains("Look at the offer") && note.contains("[[Done/PLAN p1]]"), "{note}");
     let log = scene.read("Logs/Plan_Execution/p1.md");
     assert!(log.contains("step_1: calls send of email with ") && log.contains("a\\@b.c"), "{log}");
     assert!(!log.contains("hunter2"), "{log}");
     assert!(log.contains("step_2: succeeded: created Notes/p1.md"), "{log}");
     assert!(log.contains("run 1 ended: goal_achieved"), "{log}");
     let dashboard = scene.read("Dashboard.md");
-    assert!(dashboard.contains("- [[PLAN p1]]") && dashboard.contains("\"completed\" : 1"), "{dashboard}");
+    assert!(
+        dashboard.contains("- [[Done/PLAN p1]]") && dashboard.contains("\"completed\" : 1"),
+        "{dashboard}"
+    );
     assert_eq!(scene.tools.count(), 1);
 
     // Again: nothing to do, and nothing happens.
@@ -55,7 +58,11 @@ fn nothing_runs_that_was_not_approved() {
     assert_eq!(scene.run(), []);
     assert_eq!(scene.tools.count(), 0);
     assert_eq!(scene.read("Plans/a.md"), plan("a"));
-    assert!(scene.read("Dashboard.md").contains("## Waiting for approval\n\n- [[a]]\n- [[b]]\n"));
+    assert!(
+        scene
+            .read("Dashboard.md")
+            .contains("## Waiting for approval\n\n- [[Plans/a]]\n- [[Pending_Approval/b]]\n")
+    );
 }
 
 #[test]
@@ -76,13 +83,13 @@ fn a_failed_step_blocks_until_its_note_is_answered() {
         text.contains("- [!] **Step 1:** (FAILED) Send a mail") && text.contains("status: blocked"),
         "{text}"
     );
-    assert!(text.contains("iterations_used: 4"), "{text}");
+    assert!(text.contains("iterations_used: 1"), "retries are not iterations: {text}");
     let note = scene.read("Needs_Action/plan_blocked_p.md");
     assert!(note.contains("step_num: 1\nseverity: high\naction_required: true\n"), "{note}");
     assert!(note.contains("no route to host") && note.contains("[[Approved/Plans/p]]"), "{note}");
     let state = scene.read("In_Progress/p/state.md");
     assert!(
-        state.contains("current_step: 1\niterations_remaining: 6\n") && state.contains("status: blocked"),
+        state.contains("current_step: 1\niterations_remaining: 9\n") && state.contains("status: blocked"),
         "{state}"
     );
     // Without an answer it rests.
@@ -97,6 +104,30 @@ fn a_failed_step_blocks_until_its_note_is_answered() {
     assert!(!scene.read("Done/p.md").contains("FAILED"));
     let note = scene.read("Needs_Action/plan_blocked_p.md");
     assert!(note.contains("action_required: false\nanswered: \"retry (vault"), "{note}");
+}
+
+#[test]
+fn own_words_about_a_call_send_nothing() {
+    let scene = Scene::new();
+    for _ in 0..4 {
+        scene.tools.say(refused("no route to host"));
+    }
+    scene.approve("p.md", &plan("p"));
+    scene.run();
+    assert_eq!(scene.tools.count(), 4);
+    let note = scene.read("Needs_Action/plan_blocked_p.md");
+    assert!(!note.contains("my own words") && note.contains("retry, skip or done"), "{note}");
+    // As a note of an earlier version had it.
+    let words = "- [x] **In my own words** (below this line) ^q1-words\n    > Do NOT send this mail\n";
+    let asked = note.replace("%% wiggum:end", &format!("{words}%% wiggum:end"));
+    scene.write("Needs_Action/plan_blocked_p.md", &asked);
+    let rows = scene.run();
+    assert_eq!((scene.tools.count(), rows[0].status.as_str()), (4, "blocked"));
+    let note = scene.read("Needs_Action/plan_blocked_p.md");
+    assert!(note.contains("**Not understood:** own words are passed to nobody"), "{note}");
+    scene.tick("plan_blocked_p", "q1-retry");
+    assert_eq!(scene.run(), []);
+    assert_eq!(scene.tools.count(), 5);
 }
 
 #[test]
@@ -179,6 +210,85 @@ fn the_limit_of_iterations_is_raised_in_a_note_or_in_the_plan() {
     assert!(done.contains("max_iterations: 12") && done.contains("iterations_used: 3"), "{done}");
     assert_eq!(scene.tools.count(), 1);
     assert!(scene.read("Needs_Action/plan_escalated_p.md").contains("action_required: false"));
+}
+
+/// A plan of so many notices, with this front matter.
+fn notices(id: &str, front: &str, steps: usize) -> String {
+    let steps: String = (1..=steps)
+        .map(|n| format!("- [ ] **Step {n}:** Tell Ann (action_type: notify_human)\n  - Message: {n}\n"))
+        .collect();
+    format!("---\nplan_id: {id}\nstatus: approved\n{front}---\n\n{steps}")
+}
+
+#[test]
+fn retries_are_not_iterations() {
+    let scene = Scene::new();
+    for _ in 0..3 {
+        scene.tools.say(refused("busy"));
+    }
+    let mail = "- [ ] **Step 10:** Mail (action_type: mcp_email)\n  - MCP Server: email\n  - Tool: send\n  - Params: {}\n";
+    let text = notices("p", "iterations_used: 0\nmax_iterations: 10\n", 9) + mail;
+    scene.approve("p.md", &text);
+    assert_eq!(scene.run(), []);
+    assert_eq!(scene.tools.count(), 4);
+    assert!(scene.read("Done/p.md").contains("iterations_used: 10\n"), "{}", scene.read("Done/p.md"));
+
+    // Nor is a retry that a person asked for, after a failure or a doubt.
+    scene.tools.say(CallOutcome::Uncertain { message: "lost".to_owned() });
+    for _ in 0..4 {
+        scene.tools.say(refused("busy"));
+    }
+    scene.approve("q.md", &text.replace("plan_id: p", "plan_id: q"));
+    scene.run();
+    scene.tick("plan_blocked_q", "q1-retry");
+    scene.run();
+    scene.tick("plan_blocked_q", "q2-retry");
+    assert_eq!(scene.run(), []);
+    assert!(scene.read("Done/q.md").contains("iterations_used: 10\n"), "{}", scene.read("Done/q.md"));
+}
+
+#[test]
+fn a_plan_that_has_used_iterations_counts_on_from_there() {
+    let scene = Scene::new();
+    scene.approve("p.md", &notices("p", "iterations_used: 8\nmax_iterations: 10\n", 5));
+    let rows = scene.run();
+    assert_eq!(
+        (rows[0].status.as_str(), rows[0].done, rows[0].iterations_used, rows[0].max_iterations),
+        ("escalated", 2, 10, 10)
+    );
+    let text = scene.read("Approved/Plans/p.md");
+    assert!(text.contains("iterations_used: 10\n"), "{text}");
+    assert!(scene.read("Needs_Action/plan_escalated_p.md").contains("2/5 steps, 10 of 10 iterations"));
+    scene.tick("plan_escalated_p", "run1-more");
+    assert_eq!(scene.run(), []);
+    let done = scene.read("Done/p.md");
+    assert!(done.contains("iterations_used: 13\n") && done.contains("max_iterations: 20\n"), "{done}");
+}
+
+#[test]
+fn who_runs_plans_may_bound_them_all_and_who_is_asked_may_let_one_go_on() {
+    let mut scene = Scene::new();
+    scene.rules.max_iterations = 2;
+    scene.rules.most_iterations = Some(2);
+    scene.approve("more.md", &notices("more", "max_iterations: 10\n", 5));
+    scene.approve("none.md", &notices("none", "", 5));
+    scene.approve("less.md", &notices("less", "max_iterations: 1\n", 5));
+    let stands = |rows: Vec<wiggum_vault::Row>| -> Vec<(String, usize, u32)> {
+        rows.into_iter().map(|row| (row.status, row.done, row.max_iterations)).collect()
+    };
+    let escalated = |done, limit| ("escalated".to_owned(), done, limit);
+    assert_eq!(stands(scene.run()), [escalated(1, 1), escalated(2, 2), escalated(2, 2)]);
+    assert!(scene.read("Needs_Action/plan_escalated_more.md").contains("whoever runs it has set this one"));
+    assert!(!scene.read("Needs_Action/plan_escalated_none.md").contains("whoever runs it"));
+    // Whoever is asked says so for one plan; that is remembered, with a number in the plan or without.
+    for id in ["more", "none"] {
+        let note = format!("plan_escalated_{id}");
+        scene.tick(&note, "run1-limit");
+        let text = scene.read(&format!("Needs_Action/{note}.md")).replace("    >\n", "    > 4\n");
+        scene.write(&format!("Needs_Action/{note}.md"), &text);
+    }
+    assert_eq!(stands(scene.run()), [escalated(1, 1), escalated(4, 4), escalated(4, 4)]);
+    assert_eq!(stands(scene.run()), [escalated(1, 1), escalated(4, 4), escalated(4, 4)]);
 }
 
 #[test]
@@ -287,6 +397,41 @@ fn what_tools_say_is_data_in_every_note() {
     }
     let log = scene.read("Logs/Plan_Execution/p.md");
     assert_eq!(log.lines().filter(|line| line.ends_with(" ^e9999")).count(), 0, "{log}");
+}
+
+#[test]
+fn secrets_are_in_none_of_our_notes() {
+    let scene = Scene::new();
+    // Made up, and joined here so that nobody takes them for lost ones.
+    let long = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
+    let secrets = [
+        format!("{}{long}", "ghp_"),
+        format!("{}IOSFODNN7EXAMPLE", "AKIA"),
+        format!("{}1234567890-{long}", "xoxb-"),
+        format!("{}api03-{long}", "sk-ant-"),
+    ];
+    let said = secrets.join(" ");
+    *scene.tools.text.lock().unwrap() = said.clone();
+    let text = |id: &str| plan(id).replace("to: \"a@b.c\"", &format!("note: \"{said}\""));
+    scene.approve("p.md", &text("p"));
+    scene.run();
+    assert_eq!(scene.tools.calls.lock().unwrap()[0].params["note"], said.as_str(), "the tool gets them");
+    for _ in 0..4 {
+        scene.tools.say(refused(&format!("{} {said}", "x ".repeat(180))));
+    }
+    scene.approve("q.md", &text("q"));
+    scene.run();
+    for folder in ["Needs_Action", "Logs/Plan_Execution", "In_Progress/q", "."] {
+        for name in scene.names(folder).iter().filter(|name| name.ends_with(".md")) {
+            let note = scene.read(&format!("{folder}/{name}"));
+            let start = |secret: &String| secret[..12].to_owned();
+            let found = secrets.iter().map(start).find(|secret| note.contains(secret.as_str()));
+            assert_eq!(found, None, "{folder}/{name}: {note}");
+            assert!(!note.contains("hunter2"), "{folder}/{name}: {note}");
+        }
+    }
+    let log = scene.read("Logs/Plan_Execution/p.md");
+    assert!(log.contains("\\[redacted\\]"), "{log}");
 }
 
 #[test]

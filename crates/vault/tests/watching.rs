@@ -84,7 +84,7 @@ fn an_answer_goes_on_within_a_second() {
 fn a_request_from_elsewhere_wakes_a_resting_plan() {
     use wiggum_core::event::{Answer, Request};
     use wiggum_core::ids::QuestionId;
-    use wiggum_engine::{state_dir::StateDir, wake};
+    use wiggum_engine::wake;
     let scene = scene();
     scene.tools.say(CallOutcome::Uncertain { message: "lost".to_owned() });
     let watching = scene.watch();
@@ -93,11 +93,11 @@ fn a_request_from_elsewhere_wakes_a_resting_plan() {
         &plan("p").replace("{{ steps.1.result.id }}", "x").replace("{{ steps.1.result.text }}", "y"),
     );
     watching.ended("p", "blocked");
-    let mut store = wiggum_store::Store::open(&scene.path(".wiggum/wiggum.db")).unwrap();
+    let mut store = wiggum_store::Store::open(&scene.state_dir().database()).unwrap();
     let id = store.loops().unwrap()[0].id;
     let request = Request::Answer { question: QuestionId(1), answer: Answer::Done };
     store.post(id, &request, "terminal", jiff::Timestamp::UNIX_EPOCH).unwrap();
-    wake::wake(&StateDir::of(&scene.path("")), id).unwrap();
+    wake::wake(&scene.state_dir(), id).unwrap();
     watching.completed("p");
     watching.stop();
     assert!(scene.read("Needs_Action/plan_blocked_p.md").contains("done by hand (terminal"));
@@ -109,13 +109,16 @@ fn a_plan_that_is_moved_away_stops_and_comes_back_where_it_was() {
     // Long enough to be moved away while it waits for its retry.
     scene.rules.backoff = wiggum_core::policy::Millis::from_secs(60);
     let scene = Arc::new(scene);
-    scene.tools.say(CallOutcome::Done { result: "{\"id\": 1, \"text\": \"t\"}".to_owned() });
+    scene.tools.say(CallOutcome::Done { result: "sent".to_owned() });
+    scene.tools.say(CallOutcome::Refused { message: "busy".to_owned() });
     let watching = scene.watch();
-    fs::create_dir_all(scene.path("Notes")).unwrap();
-    scene.write("Notes/p.md", "in the way");
-    scene.approve("p.md", &plan("p"));
+    let mail = |n: usize| {
+        let params = "  - MCP Server: email\n  - Tool: send\n  - Params: {}\n";
+        format!("- [ ] **Step {n}:** Mail (action_type: mcp_email)\n{params}")
+    };
+    scene.approve("p.md", &format!("---\nplan_id: p\n---\n{}{}", mail(1), mail(2)));
     watching.until(started("p"));
-    // The file in the way fails step 2; its retry is a minute away.
+    // The second mail fails; its retry is a minute away.
     while !scene.exists("Logs/Plan_Execution/p.md")
         || !scene.read("Logs/Plan_Execution/p.md").contains("step_2: failed")
     {
@@ -125,15 +128,14 @@ fn a_plan_that_is_moved_away_stops_and_comes_back_where_it_was() {
     while scene.exists("In_Progress/p") {
         std::thread::yield_now();
     }
-    fs::remove_file(scene.path("Notes/p.md")).unwrap();
     watching.stop();
     let watching = scene.watch();
-    assert_eq!(scene.tools.count(), 1, "a plan that is not approved rests");
+    assert_eq!(scene.tools.count(), 2, "a plan that is not approved rests");
     // Back again, and at the right step.
     fs::rename(scene.path("Plans/p.md"), scene.path("Approved/Plans/p.md")).unwrap();
     watching.until(started("p"));
     watching.stop();
-    assert_eq!(scene.tools.count(), 1);
+    assert_eq!(scene.tools.count(), 2);
     assert!(scene.read("Approved/Plans/p.md").contains("[x] **Step 1:**"));
     scene.assert_sound();
 }
@@ -157,7 +159,7 @@ fn a_vault_has_one_keeper() {
     let watching = scene.watch();
     let vault = wiggum_vault::Vault::open(&scene.path("")).unwrap();
     let setup: wiggum_vault::Setup = Arc::new(|_| Err("never".to_owned()));
-    let second = wiggum_vault::Keeper::open(vault, scene.rules, setup, |_| {});
+    let second = wiggum_vault::Keeper::open(vault, &scene.checkout(), scene.rules, setup, |_| {});
     assert!(second.is_err_and(|error| error.to_string().contains("looked after already")));
     watching.stop();
 }

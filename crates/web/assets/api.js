@@ -4,6 +4,23 @@ const ROOT = "/api/v1";
 const inside = document.getElementById("data");
 export const frozen = inside ? JSON.parse(inside.textContent) : null;
 
+// What shows the server that this is its own page. It comes in the part of the address that is never sent, and is
+// kept where only pages of this very address and port can read it: cookies are shared with every other port.
+const KEY = "key";
+let kept = null;
+if (!frozen && location.hash.startsWith("#key=")) {
+  kept = location.hash.slice("#key=".length);
+  try { localStorage.setItem(KEY, kept); } catch { /* then it is for this page only */ }
+  history.replaceState(null, "", location.pathname);
+}
+
+function withKey(headers) {
+  let key = kept;
+  // Another tab may have opened the link anew.
+  try { key = localStorage.getItem(KEY) || kept; } catch { /* as above */ }
+  return key ? { ...headers, "x-wiggum-key": key } : headers;
+}
+
 export class Refused extends Error {
   constructor(status, told) {
     super(told.error || `the server said ${status}`);
@@ -17,7 +34,7 @@ async function call(method, path, query, body) {
   const search = pairs.length ? `?${new URLSearchParams(pairs)}` : "";
   const answer = await fetch(`${ROOT}${path}${search}`, {
     method,
-    headers: body ? { "content-type": "application/json" } : {},
+    headers: withKey(body ? { "content-type": "application/json" } : {}),
     body: body ? JSON.stringify(body) : undefined,
     credentials: "same-origin",
   });
@@ -42,8 +59,26 @@ export function loopPath(id, ...parts) {
   return ["", "loops", id, ...parts].map((part) => encodeURIComponent(part)).join("/").replace(/^%2F/, "/");
 }
 
-export function streamUrl(id, after) {
-  return `${ROOT}${loopPath(id, "events", "stream")}${after === null ? "" : `?after=${after}`}`;
+// Events as they happen, each told as a name and data, until the signal says to stop or the connection is lost:
+// then it throws. The browser's own EventSource cannot send a header.
+export async function listen(id, after, signal, tell) {
+  const search = after === null ? "" : `?after=${after}`;
+  const answer = await fetch(`${ROOT}${loopPath(id, "events", "stream")}${search}`, {
+    headers: withKey({ accept: "text/event-stream" }), credentials: "same-origin", cache: "no-store", signal,
+  });
+  if (!answer.ok) throw new Refused(answer.status, await answer.json().catch(() => ({})));
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) throw new Error("the connection is lost");
+    const messages = (rest + value).split("\n\n");
+    rest = messages.pop();
+    for (const message of messages) {
+      const field = (name) => message.split("\n").find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
+      if (field("event")) tell(field("event"), field("data"));
+    }
+  }
 }
 
 function cut(list, query, most) {
@@ -59,7 +94,7 @@ function frameAt(at) {
   return found;
 }
 
-const SHADES = { d: "done", u: "unverified", r: "running", p: "parked", f: "failed", s: "skipped", o: "open" };
+const SHADES = { d: "done", u: "unverified", r: "running", i: "interrupted", p: "parked", f: "failed", s: "skipped", o: "open" };
 
 function tasksAt(at) {
   const { states } = frameAt(at);

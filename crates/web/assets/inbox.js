@@ -7,6 +7,8 @@ import { ago } from "./text.js";
 export function questionCard(loopId, question, mayAct, done, from) {
   const id = `answer-${loopId}-${question.id}`;
   const words = h("textarea", { id, rows: "2", placeholder: "Your own words become guidance for the next attempt" });
+  // Work without an agent has nobody who would read them.
+  const takesWords = question.takes_words !== false;
   const buttons = [];
   async function answer(text) {
     buttons.forEach((button) => { button.disabled = true; });
@@ -31,9 +33,9 @@ export function questionCard(loopId, question, mayAct, done, from) {
     question.question && question.question !== question.summary && h("p.lead", null, question.question),
     question.answered ? h("p.note", null, "Answered; the next run takes it up.") : mayAct && h("div.reply", null,
       question.options.length > 0 && h("ol.options", null, question.options.map((option, at) => h("li", null, button(h("span", null, h("b", null, `${at + 1}`), " ", option), String(at + 1), "option")))),
-      h("div.field", null, h("label", { for: id }, "Answer"), words),
+      takesWords && h("div.field", null, h("label", { for: id }, "Answer"), words),
       h("div.row.wrap", null,
-        (() => { const made = h("button.primary", { onclick: () => words.value.trim() ? answer(words.value) : words.focus() }, "Answer"); buttons.push(made); return made; })(),
-        button("Try again", "retry"), button("Skip the task", "skip"), button("End the run", "abort", "danger"))),
+        takesWords && (() => { const made = h("button.primary", { onclick: () => words.value.trim() ? answer(words.value) : words.focus() }, "Answer"); buttons.push(made); return made; })(),
+        button("Try again", "retry"), button("Skip the task", "skip"), !takesWords && button("It is done", "done"), button("End the run", "abort", "danger"))),
     !mayAct && !question.answered && h("p.soft", null, "This link may only look."));
 }

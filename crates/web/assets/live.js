@@ -1,6 +1,6 @@
 // One loop as it goes on: its status, its events in order, each of them once, over connections that may be lost.
 
-import { frozen, get, loopPath, streamUrl } from "./api.js";
+import { frozen, get, listen, loopPath } from "./api.js";
 
 const SOON = 500;
 const LATEST = 8000;
@@ -39,48 +39,50 @@ export class Live {
     this.stopped = true;
     window.removeEventListener("online", this.wake);
     clearTimeout(this.timer);
-    this.source?.close();
+    this.source?.abort();
   }
 
   open() {
     if (this.stopped) return;
-    const source = new EventSource(streamUrl(this.id, this.seq));
+    const source = new AbortController();
     this.source = source;
-    source.addEventListener("hello", () => {
+    const tell = (name, data) => { if (source === this.source) this.heard(name, data); };
+    listen(this.id, this.seq, source.signal, tell).catch(() => {
+      if (source !== this.source || this.stopped) return;
+      source.abort();
+      this.lost = true;
+      this.set(false);
+      this.reopen(this.delay);
+      this.delay = Math.min(LATEST, this.delay * 2);
+    });
+  }
+
+  heard(name, data) {
+    if (name === "hello") {
       this.delay = SOON;
       const again = this.lost;
       this.lost = false;
       this.set(true);
       // What changed while nobody listened is asked for once.
       if (again) this.refresh();
-    });
-    source.addEventListener("event", (message) => {
-      const row = JSON.parse(message.data);
+    } else if (name === "event") {
+      const row = JSON.parse(data);
       if (row.seq <= this.seq) return;
       this.seq = row.seq;
       this.tell("event", row);
-    });
-    source.addEventListener("change", (message) => {
-      const change = JSON.parse(message.data);
+    } else if (name === "change") {
+      const change = JSON.parse(data);
       this.status = change.status;
       this.tell("status", this.status);
       this.tell("change", change);
       if (change.reload) this.tell("reload");
-    });
-    source.onerror = () => {
-      if (source !== this.source) return;
-      this.lost = true;
-      this.set(false);
-      source.close();
-      this.reopen(this.delay);
-      this.delay = Math.min(LATEST, this.delay * 2);
-    };
+    }
   }
 
   reopen(delay) {
     clearTimeout(this.timer);
     if (this.connected) return;
-    this.timer = setTimeout(() => { this.source?.close(); this.open(); }, delay);
+    this.timer = setTimeout(() => { this.source?.abort(); this.open(); }, delay);
   }
 
   async refresh() {

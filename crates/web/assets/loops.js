@@ -45,9 +45,8 @@ export function loopsView(ctx) {
   function row(loop) {
     const { counts } = loop;
     const verified = { ...counts, done: counts.done - counts.unverified };
-    const told = { ...loop, interrupted: !loop.engine_alive && !loop.termination_reason && loop.iterations > 0 };
     return h("a.card.loop", { href: `#/l/${loop.id}` },
-      h("header", null, h("h3", null, loop.name), chip(stateShade(told), stateWords(told)),
+      h("header", null, h("h3", null, loop.name), chip(stateShade(loop), stateWords(loop)),
         loop.questions > 0 && h("span.badge", null, `${loop.questions} waiting for you`), h("span.soft.end", null, loop.updated_at ? ago(loop.updated_at, Date.now()) : "")),
       h("p.soft", null, [loop.backlog, loop.waiting || (loop.task && loop.engine_alive && `works on ${loop.task}`)].filter(Boolean).join(" · ")),
       h("div.stack", { role: "img", "aria-label": `${counts.done} of ${counts.total} done` }, STATES.map((state) => verified[state] > 0 && h(`i.is-${state}`, { style: { "flex-grow": verified[state] } }))),

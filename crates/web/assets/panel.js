@@ -70,7 +70,9 @@ export function panelView(ctx) {
   }
 
   function drawNow(status) {
-    const { current, health, waiting } = status;
+    const { health, waiting } = status;
+    // Nobody works on what a dead engine left.
+    const current = status.interrupted ? null : status.current;
     const then = ctx.moment() ? Date.parse(status.updated_at) : Date.now();
     const stages = ["agent", "checks", "landing"];
     show(now, card("Now", current ? [
@@ -80,8 +82,8 @@ export function panelView(ctx) {
         h(`li${stage === current.stage ? ".now" : stages.indexOf(stage) < stages.indexOf(current.stage) ? ".past" : ""}`, null, stage))),
       h("dl.facts", null, fact("attempt", current.attempt), fact("since", h("span", { "data-since": current.started_at }, span(then - Date.parse(current.started_at)))),
         health && fact("agent is", h(`span.is-${{ healthy: "done", degraded: "parked", stuck: "failed", failing: "failed" }[health.health] || "open"}`, null, health.health)),
-        health && fact("last sign of life", ctx.moment() ? clock(health.last_beat) : ago(health.last_beat, Date.now()))),
-    ] : [h("p.big", null, chip(stateShade(status), stateWords(status))), h("p.soft", null, waiting || (status.engine_alive || ctx.moment() ? "Between two tasks." : "Nobody is at work."))]));
+        health && fact("last progress", ctx.moment() ? clock(health.last_beat) : ago(health.last_beat, Date.now()))),
+    ] : [h("p.big", null, chip(stateShade(status), stateWords(status))), h("p.soft", null, waiting || (status.engine_alive || ctx.moment() ? "Between two tasks." : status.interrupted ? "Nobody is at work: `wiggum run` goes on." : "Nobody is at work."))]));
   }
 
   function drawQuestions(status) {
@@ -116,14 +118,19 @@ export function panelView(ctx) {
   };
 }
 
-// Where a loop stands, in a word or two.
+const ACTIVITY_WORDS = { blocked: "waits for a person", died: "its engine died", restored: "back at a checkpoint" };
+const ACTIVITY_SHADES = {
+  not_started: "open", running: "running", waiting: "open", blocked: "parked", paused: "parked", interrupted: "parked", died: "failed",
+  person_needed: "parked", completed: "done", failed: "failed", terminated: "skipped", restored: "open",
+};
+
+// What a loop does, in a word or two.
 export function stateWords(status) {
   if (status.termination_reason) return status.termination_reason.replaceAll("_", " ");
-  return status.interrupted ? "interrupted" : status.state;
+  if (status.activity === "running") return status.state;
+  return ACTIVITY_WORDS[status.activity] || status.activity.replaceAll("_", " ");
 }
 
 export function stateShade(status) {
-  if (status.interrupted || status.termination_reason === "person_needed") return "parked";
-  const shades = { running: "running", completing: "running", handoff: "running", initializing: "open", paused: "parked", completed: "done", failed: "failed", terminated: "skipped" };
-  return shades[status.state] || "open";
+  return ACTIVITY_SHADES[status.activity] || "open";
 }

@@ -71,4 +71,4 @@ export function shadeOf(outcome) {
   return "failed";
 }
 
-export const STATES = ["done", "unverified", "running", "parked", "failed", "skipped", "open"];
+export const STATES = ["done", "unverified", "running", "interrupted", "parked", "failed", "skipped", "open"];

@@ -2,12 +2,13 @@
 //! what is asked.
 
 use std::convert::Infallible;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, ETAG, HeaderName,
+    ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName,
     IF_NONE_MATCH, LOCATION, REFERRER_POLICY, SET_COOKIE, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use http::request::Parts;
@@ -15,7 +16,8 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
-use wiggum_door::{Access, Reach, is_own_page};
+use tokio::time::timeout;
+use wiggum_door::{Access, BODY_PATIENCE, Reach, Seat, is_own_page};
 
 use crate::api;
 use crate::assets::{self, Asset};
@@ -23,6 +25,7 @@ use crate::books::Books;
 use crate::openapi::openapi;
 use crate::refusal::Refusal;
 use crate::routes::{Input, ROOT, Route, pairs, parts};
+use crate::session::Sessions;
 use crate::stream::{self, aside};
 
 /// The longest body: a task or an answer, as people write them.
@@ -39,20 +42,24 @@ pub(crate) struct Door {
     books: Arc<Books>,
     routes: Arc<Vec<Route>>,
     access: Access,
-    /// Cookies know no ports, so every server has one of its own name.
-    cookie: String,
+    sessions: Sessions,
 }
 
 impl Door {
-    pub(crate) fn new(books: Books, access: Access, address: SocketAddr) -> Self {
-        let cookie = format!("wiggum-{}", address.port());
-        Self { books: Arc::new(books), routes: Arc::new(api::all()), access, cookie }
+    pub(crate) fn new(books: Books, access: Access, address: SocketAddr) -> io::Result<Self> {
+        let sessions = Sessions::new(address.port())?;
+        Ok(Self { books: Arc::new(books), routes: Arc::new(api::all()), access, sessions })
     }
 
     pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         let (head, body) = request.into_parts();
         let answered = match self.admit(&head) {
+            Ok(Admitted::In(reach)) if head.method == Method::GET => {
+                keep_seat(&head);
+                self.carry_out(&head, body, reach).await
+            }
             Ok(Admitted::In(reach)) => self.carry_out(&head, body, reach).await,
+            Ok(Admitted::ToFiles) => asset(&head),
             Ok(Admitted::Welcome(response)) => Ok(*response),
             Err(refusal) => Err(refusal),
         };
@@ -70,39 +77,36 @@ impl Door {
             });
         }
         if let Some(token) = link_token(head) {
-            let reach = self.access.reach_with(&token);
-            return reach.map(|_| Admitted::Welcome(Box::new(self.welcome(&token)))).ok_or_else(no_token);
+            let reach = self.access.reach_with(&token).ok_or_else(no_token)?;
+            return Ok(Admitted::Welcome(Box::new(self.welcome(reach)?)));
         }
-        let by_header = self.access.reach(&head.headers);
-        let Some(reach) = by_header.or_else(|| self.reach_by_cookie(&head.headers)) else {
+        let by_token = self.access.reach(&head.headers);
+        let by_session = self.sessions.reach(&head.headers);
+        let may_have_files = || !head.uri.path().starts_with(ROOT) && self.sessions.is_known(&head.headers);
+        if by_token.is_none() && by_session.is_none() && !may_have_files() {
             return Err(no_token());
-        };
-        // A cookie comes along with whatever page sends it; what is to be done must come from ours.
-        let unsaid = by_header.is_none() && head.headers.get(http::header::ORIGIN).is_none();
+        }
+        // A browser says of whatever it sends from which page it comes; what is to be done must come from ours.
+        let unsaid = by_token.is_none() && head.headers.get(http::header::ORIGIN).is_none();
         if !is_own_page(&head.headers) || (unsaid && head.method != Method::GET) {
             return refuse("this request comes from another page");
         }
-        Ok(Admitted::In(reach))
+        Ok(by_token.or(by_session).map_or(Admitted::ToFiles, Admitted::In))
     }
 
-    fn reach_by_cookie(&self, headers: &HeaderMap) -> Option<Reach> {
-        let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let mut pairs =
-            cookies.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        pairs.find(|(name, _)| *name == self.cookie).and_then(|(_, token)| self.access.reach_with(token))
-    }
-
-    /// The token goes from the address, where it would be seen and kept, into a cookie no script reads.
-    fn welcome(&self, token: &str) -> Response<Body> {
+    /// The token goes from the address, where it would be seen and kept, and a session takes its place. Its key
+    /// is in the part of the new address that browsers send to nobody; the page takes it away from there.
+    fn welcome(&self, reach: Reach) -> Result<Response<Body>, Refusal> {
+        let failed = |what: &dyn std::fmt::Display| {
+            Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, format!("no session can be opened: {what}"))
+        };
+        let session = self.sessions.open(reach).map_err(|error| failed(&error))?;
+        let value = |text: &str| HeaderValue::from_str(text).map_err(|error| failed(&error));
         let mut response = Response::new(whole(Vec::new()));
         *response.status_mut() = StatusCode::SEE_OTHER;
-        let headers = response.headers_mut();
-        headers.insert(LOCATION, HeaderValue::from_static("/"));
-        let cookie = format!("{}={token}; Path=/; HttpOnly; SameSite=Strict", self.cookie);
-        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
-            headers.insert(SET_COOKIE, cookie);
-        }
-        response
+        response.headers_mut().insert(LOCATION, value(&format!("/#key={}", session.key))?);
+        response.headers_mut().insert(SET_COOKIE, value(&session.cookie)?);
+        Ok(response)
     }
 
     async fn carry_out(&self, head: &Parts, body: Incoming, reach: Reach) -> Result<Response<Body>, Refusal> {
@@ -162,6 +166,8 @@ impl Door {
 
 enum Admitted {
     In(Reach),
+    /// To the files of the page, which are the same for everybody.
+    ToFiles,
     Welcome(Box<Response<Body>>),
 }
 
@@ -191,14 +197,24 @@ async fn read(head: &Parts, body: Incoming) -> Result<Vec<u8>, Refusal> {
     if length.is_some_and(|length: usize| length > MAX_BODY) {
         return Err(too_long());
     }
-    let bytes = Limited::new(body, MAX_BODY).collect().await.map_err(|_| too_long())?.to_bytes();
+    let late = |_| Refusal::new(StatusCode::REQUEST_TIMEOUT, "the request took too long to come");
+    let read = timeout(BODY_PATIENCE, Limited::new(body, MAX_BODY).collect()).await.map_err(late)?;
+    let bytes = read.map_err(|_| too_long())?.to_bytes();
     let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let is_json = kind.split(';').next().is_some_and(|kind| kind.trim() == "application/json");
+    keep_seat(head);
     // A form on a page elsewhere can send text, and never this type without asking first.
     if !bytes.is_empty() && !is_json {
         return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "a body is application/json"));
     }
     Ok(bytes.into())
+}
+
+/// Who was let in and has said all of what is wanted does not lose its connection to others.
+fn keep_seat(head: &Parts) {
+    if let Some(seat) = head.extensions.get::<Seat>() {
+        seat.keep();
+    }
 }
 
 fn session(reach: Reach) -> Vec<u8> {

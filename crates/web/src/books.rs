@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use wiggum_core::ids::LoopId;
+use wiggum_engine::checkout::Checkout;
 use wiggum_engine::desk::machine::{self, Registered};
 use wiggum_engine::desk::transcripts::{self, Entry};
 use wiggum_engine::desk::{DeskError, Loops};
-use wiggum_engine::state_dir::{FileId, StateDir};
+use wiggum_engine::state_dir::FileId;
 use wiggum_store::LoopRecord;
 
 use crate::Site;
@@ -30,7 +31,7 @@ const READ: usize = 2;
 
 pub(crate) struct Books {
     pub(crate) site: Site,
-    places: Mutex<HashMap<PathBuf, Place>>,
+    places: Mutex<HashMap<Checkout, Place>>,
     read: Mutex<VecDeque<(Version, Arc<Vec<Entry>>)>>,
     registered: Recent<Vec<Registered>>,
     elsewhere: Recent<Vec<Elsewhere>>,
@@ -89,40 +90,40 @@ impl Books {
         none: T,
         work: impl FnOnce(&mut Loops) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
-        Ok(self.at(&self.site.workspace, work)?.unwrap_or(none))
+        Ok(self.at(&self.site.checkout, work)?.unwrap_or(none))
     }
 
     /// Does something with the store of a workspace, if it has one.
     pub(crate) fn at<T>(
         &self,
-        workspace: &Path,
+        checkout: &Checkout,
         work: impl FnOnce(&mut Loops) -> Result<T, Refusal>,
     ) -> Result<Option<T>, Refusal> {
-        let file = StateDir::of(workspace).database_id();
+        let file = checkout.find().map_err(DeskError::from)?.and_then(|dir| dir.database_id());
         let kept = {
             let mut places = hold(&self.places);
-            let place = places.entry(workspace.to_owned()).or_default();
+            let place = places.entry(checkout.clone()).or_default();
             // Somebody may have thrown the store away and begun another.
             if place.file != file {
                 *place = Place { file, ..Place::default() };
             }
             place.idle.pop()
         };
-        let Some(mut loops) = kept.map_or_else(|| Loops::of(workspace), |loops| Ok(Some(loops)))? else {
+        let Some(mut loops) = kept.map_or_else(|| Loops::of(checkout), |loops| Ok(Some(loops)))? else {
             return Ok(None);
         };
         let done = work(&mut loops);
-        self.keep(workspace, file, loops);
+        self.keep(checkout, file, loops);
         done.map(Some)
     }
 
     /// Keeps a connection for the next request, unless there are enough of them.
-    fn keep(&self, workspace: &Path, file: Option<FileId>, loops: Loops) {
+    fn keep(&self, checkout: &Checkout, file: Option<FileId>, loops: Loops) {
         let mut places = hold(&self.places);
-        let is_own = workspace == self.site.workspace;
+        let is_own = *checkout == self.site.checkout;
         let others = places.values().filter(|place| !place.idle.is_empty()).count();
         let most = if is_own { KEPT } else { usize::from(others < KEPT_ELSEWHERE) };
-        if let Some(place) = places.get_mut(workspace)
+        if let Some(place) = places.get_mut(checkout)
             && place.file == file
             && place.idle.len() < most
         {
@@ -137,16 +138,16 @@ impl Books {
         which: &str,
         work: impl FnOnce(&mut Loops, &LoopRecord) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
-        let workspace = self.workspace_of(which)?.unwrap_or_else(|| self.site.workspace.clone());
-        let done = self.at(&workspace, |loops| {
+        let checkout = self.checkout_of(which)?.unwrap_or_else(|| self.site.checkout.clone());
+        let done = self.at(&checkout, |loops| {
             let record = loops.select(Some(which))?;
             work(loops, &record)
         })?;
         done.ok_or_else(|| DeskError::NoLoops.into())
     }
 
-    /// The workspace in which this loop was entered, if that is not our own.
-    fn workspace_of(&self, which: &str) -> Result<Option<PathBuf>, Refusal> {
+    /// The checkout in which this loop was entered, if that is not our own.
+    fn checkout_of(&self, which: &str) -> Result<Option<Checkout>, Refusal> {
         if which.len() != WHOLE_ID {
             return Ok(None);
         }
@@ -156,7 +157,7 @@ impl Books {
         }
         let registered = self.registered()?;
         let found = registered.iter().find(|place| place.has(which));
-        Ok(found.map(|place| place.workspace.clone()))
+        Ok(found.map(|place| place.checkout.clone()))
     }
 
     /// The other workspaces of this machine. Loops use the registry too: it is not asked for every request.
@@ -164,8 +165,8 @@ impl Books {
         self.registered.get(|| {
             let Some(registry) = &self.site.registry else { return Ok(Vec::new()) };
             let mut found = machine::registered(registry)?;
-            found.retain(|place| place.workspace != self.site.workspace);
-            Ok(found)
+            found.insert(0, Registered { checkout: self.site.checkout.clone(), loops: Vec::new() });
+            Ok(machine::each_once(found, |place| &place.checkout).split_off(1))
         })
     }
 
@@ -181,7 +182,7 @@ impl Books {
     pub(crate) fn feed(&self, loops: &Loops, record: &LoopRecord) -> Result<Arc<Feed>, Refusal> {
         let feed = {
             let mut places = hold(&self.places);
-            let feeds = &mut places.entry(loops.workspace.clone()).or_default().feeds;
+            let feeds = &mut places.entry(loops.checkout.clone()).or_default().feeds;
             Arc::clone(feeds.entry(record.id).or_insert_with(|| Arc::new(Feed::new(record.clone()))))
         };
         feed.catch_up(loops)?;

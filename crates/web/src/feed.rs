@@ -4,7 +4,6 @@
 //! the journal at its own pace; nobody waits for anybody.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -14,7 +13,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 use tokio::sync::broadcast;
 use wiggum_core::event::{Envelope, Event};
-use wiggum_core::ids::Seq;
+use wiggum_core::ids::{Seq, TaskId};
+use wiggum_core::state::Loop;
+use wiggum_engine::checkout::Checkout;
 use wiggum_engine::desk::Loops;
 use wiggum_engine::desk::chronicle::{Chronicle, Span, iteration_of, task_of};
 use wiggum_engine::desk::watch::Watch;
@@ -69,7 +70,8 @@ struct Touched {
     count: usize,
     tasks: BTreeSet<String>,
     iterations: BTreeSet<u32>,
-    backlog: bool,
+    /// More tasks than those named.
+    all: bool,
 }
 
 impl Feed {
@@ -88,12 +90,15 @@ impl Feed {
     pub(crate) fn catch_up(&self, loops: &Loops) -> Result<(), Refusal> {
         let mut chronicle = hold(&self.chronicle);
         let mut touched = Touched::default();
+        let before = held_by(chronicle.head());
         let heard = self.sender.receiver_count() > 0;
         chronicle.catch_up(&loops.store, |envelope, _| {
             if heard {
                 touched.note(envelope);
             }
         })?;
+        // What every open task waits on is another now.
+        touched.all |= held_by(chronicle.head()) != before;
         if let Some(first) = touched.first {
             let batch = self.batch(loops, &chronicle, first, touched)?;
             drop(self.sender.send(Arc::new(batch)));
@@ -106,8 +111,8 @@ impl Feed {
         let receiver = self.sender.subscribe();
         if !self.follows.swap(true, Ordering::SeqCst) {
             let (feed, watch) = (Arc::downgrade(self), Watch::new(&loops.dir, self.record.id));
-            let workspace = loops.workspace.clone();
-            std::thread::spawn(move || follow(&feed, &watch, &workspace));
+            let checkout = loops.checkout.clone();
+            std::thread::spawn(move || follow(&feed, &watch, &checkout));
         }
         receiver
     }
@@ -124,13 +129,22 @@ impl Feed {
             touched.iterations.iter().filter_map(|number| chronicle.iteration(*number)).cloned().collect();
         let mut tasks = touched.tasks;
         tasks.extend(iterations.iter().map(|span| span.task.clone()));
+        // What a task waits on changes with what it depends on.
+        let of_tasks = |id: &String| {
+            let id = TaskId::from(id.as_str());
+            let dependents = state.tasks.dependents(&id).map(|entry| entry.spec.id.to_string());
+            dependents.collect::<Vec<_>>()
+        };
+        let dependents: Vec<String> = tasks.iter().flat_map(of_tasks).collect();
+        tasks.extend(dependents);
         let rows = tasks.iter().filter_map(|id| state.task(&id.as_str().into()));
         let crowd = touched.count > MOST;
+        let engine = loops.lease(self.record.id)?.engine();
         let change = Change {
             status: LoopStatus::of(loops, &self.record, state, now)?,
-            tasks: rows.map(|entry| TaskRow::of(state, entry, now)).collect(),
+            tasks: rows.map(|entry| TaskRow::of(state, entry, engine, now)).collect(),
             iterations,
-            reload: touched.backlog || crowd,
+            reload: touched.all || crowd,
         };
         Ok(Batch {
             first,
@@ -144,7 +158,9 @@ impl Feed {
     fn tell_lease(&self, loops: &Loops) -> Result<(), Refusal> {
         let chronicle = hold(&self.chronicle);
         let last = chronicle.head().seq;
-        let batch = self.batch(loops, &chronicle, last + 1, Touched::default())?;
+        // Who works on a task, or nobody any more, changes with it.
+        let tasks = chronicle.head().open.iter().map(|open| open.task.to_string()).collect();
+        let batch = self.batch(loops, &chronicle, last + 1, Touched { tasks, ..Touched::default() })?;
         drop(self.sender.send(Arc::new(batch)));
         Ok(())
     }
@@ -160,12 +176,17 @@ impl Touched {
         }
         self.tasks.extend(task_of(&envelope.event).map(ToString::to_string));
         self.iterations.extend(iteration_of(&envelope.event));
-        self.backlog |= matches!(envelope.event, Event::BacklogRead { .. } | Event::RestoreStarted { .. });
+        self.all |= matches!(envelope.event, Event::BacklogRead { .. } | Event::RestoreStarted { .. });
     }
 }
 
+/// What holds up tasks that nothing of their own holds up.
+fn held_by(state: &Loop) -> (bool, Option<u32>) {
+    (state.paused, state.tasks.current_phase())
+}
+
 /// Looks whenever something may have changed. Without listeners nothing is done but wait.
-fn follow(feed: &Weak<Feed>, watch: &Watch, workspace: &Path) {
+fn follow(feed: &Weak<Feed>, watch: &Watch, checkout: &Checkout) {
     let mut loops = None;
     let mut alive = None;
     loop {
@@ -175,7 +196,7 @@ fn follow(feed: &Weak<Feed>, watch: &Watch, workspace: &Path) {
             continue;
         }
         if loops.is_none() {
-            loops = Loops::of(workspace).ok().flatten();
+            loops = Loops::of(checkout).ok().flatten();
         }
         let Some(open) = &loops else { continue };
         // The store may be busy or gone; the next look may find it.

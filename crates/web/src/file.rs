@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use wiggum_core::activity::EngineState;
 use wiggum_core::ids::LoopId;
 use wiggum_core::state::Loop;
 use wiggum_engine::desk::attempts::{self, Attempt, TextRef};
@@ -100,7 +101,7 @@ fn hash(text: &str) -> String {
 struct Frame {
     seq: u64,
     status: LoopStatus,
-    /// A letter for each task that was there: done, unverified, running, parked, failed, skipped or open.
+    /// A letter for each task that was there: done, unverified, running, interrupted, parked, failed, skipped or open.
     states: BTreeMap<String, char>,
 }
 
@@ -110,16 +111,21 @@ fn data(loops: &Loops, record: &LoopRecord) -> Result<Value, Refusal> {
     let (stride, old) = (last.div_ceil(FRAMES).max(1), last.saturating_sub(EVENTS));
     let (mut frames, mut events, mut failed) = (Vec::new(), Vec::new(), None);
     let mut chronicle = Chronicle::new(record.id);
+    let engine = loops.lease(record.id)?.engine();
     chronicle.catch_up(&loops.store, |envelope, state| {
         if envelope.seq > old {
             events.push(EventRow::of(envelope));
         }
         if envelope.seq.is_multiple_of(stride) || envelope.seq == last {
             let then = state.last_at.unwrap_or(now);
-            match LoopStatus::of(loops, record, state, then) {
+            let status = match envelope.seq == last {
+                true => LoopStatus::of(loops, record, state, then),
+                false => LoopStatus::then(loops, record, status::status(state, then)),
+            };
+            match status {
                 Ok(status) => {
-                    let status = if envelope.seq == last { status } else { status.then() };
-                    frames.push(Frame { seq: envelope.seq, status, states: letters(state) });
+                    let then = if envelope.seq == last { engine } else { EngineState::Alive };
+                    frames.push(Frame { seq: envelope.seq, status, states: letters(state, then) });
                 }
                 Err(refusal) => failed = Some(refusal),
             }
@@ -130,9 +136,9 @@ fn data(loops: &Loops, record: &LoopRecord) -> Result<Value, Refusal> {
     }
     let state = chronicle.head();
     let order: Vec<String> = state.tasks.iter().map(|entry| entry.spec.id.to_string()).collect();
-    let rows: Vec<TaskRow> = state.tasks.iter().map(|entry| TaskRow::of(state, entry, now)).collect();
+    let rows: Vec<TaskRow> = state.tasks.iter().map(|entry| TaskRow::of(state, entry, engine, now)).collect();
     let specs: BTreeMap<&str, Known> =
-        state.tasks.iter().map(|entry| (entry.spec.id.as_str(), Known::of(state, entry))).collect();
+        state.tasks.iter().map(|entry| (entry.spec.id.as_str(), Known::of(state, entry, engine))).collect();
     let by = |by: By| shortened(chronicle.cost(by));
     let attempts = attempts_of(loops, record, chronicle.iterations())?;
     Ok(json!({
@@ -141,7 +147,7 @@ fn data(loops: &Loops, record: &LoopRecord) -> Result<Value, Refusal> {
         "last_seq": last,
         "summary": summary(loops, record)?,
         "frames": frames.iter().map(|frame| line(frame, &order)).collect::<Vec<_>>(),
-        "tasks": with_graph(&rows, state),
+        "tasks": with_graph(&rows, state, engine),
         "specs": specs,
         "iterations": chronicle.iterations(),
         "texts": texts(loops, &attempts)?,
@@ -161,17 +167,17 @@ fn line(frame: &Frame, order: &[String]) -> Value {
     json!({ "seq": frame.seq, "status": frame.status, "states": states })
 }
 
-fn letters(state: &Loop) -> BTreeMap<String, char> {
+fn letters(state: &Loop, engine: EngineState) -> BTreeMap<String, char> {
     let row = |entry| {
-        let row = TaskRow::of(state, entry, Timestamp::UNIX_EPOCH);
+        let row = TaskRow::of(state, entry, engine, Timestamp::UNIX_EPOCH);
         (row.id, row.state.chars().next().unwrap_or(' '))
     };
     state.tasks.iter().map(row).collect()
 }
 
 /// The rows of the tasks, each with what it waits on by its place.
-fn with_graph(rows: &[TaskRow], state: &Loop) -> Vec<Value> {
-    let places = graph(state);
+fn with_graph(rows: &[TaskRow], state: &Loop, engine: EngineState) -> Vec<Value> {
+    let places = graph(state, engine);
     rows.iter()
         .zip(places.after())
         .map(|(row, after)| {

@@ -16,6 +16,7 @@ mod file;
 mod openapi;
 mod refusal;
 mod routes;
+mod session;
 mod stream;
 
 use std::io;
@@ -26,6 +27,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use wiggum_door::Bounds;
+use wiggum_engine::checkout::Checkout;
 
 pub use file::file;
 pub use openapi::openapi;
@@ -41,7 +43,7 @@ const BOUNDS: Bounds = Bounds { connections: 1024, headers: Duration::from_secs(
 /// What is served.
 #[derive(Clone, Debug)]
 pub struct Site {
-    pub workspace: PathBuf,
+    pub checkout: Checkout,
     /// Where the loops of this machine are entered; without it only those of the workspace are served.
     pub registry: Option<PathBuf>,
     /// In whose name something is done.
@@ -54,7 +56,7 @@ pub fn serve(site: Site, access: Access, ready: impl FnOnce(SocketAddr)) -> io::
     runtime.block_on(async {
         let listener = TcpListener::bind(access.address).await?;
         let address = listener.local_addr()?;
-        let door = Arc::new(Door::new(Books::new(site), access, address));
+        let door = Arc::new(Door::new(Books::new(site), access, address)?);
         ready(address);
         wiggum_door::serve(listener, BOUNDS, move |request| {
             let door = Arc::clone(&door);

@@ -62,12 +62,14 @@ impl From<DeskError> for Refusal {
             | DeskError::Answered { .. }
             | DeskError::AnswerWaits { .. }
             | DeskError::Refused { .. } => StatusCode::CONFLICT,
-            DeskError::NoQuestionId { .. } | DeskError::EmptyAnswer | DeskError::NoOption { .. } => {
-                StatusCode::UNPROCESSABLE_ENTITY
-            }
+            DeskError::NoQuestionId { .. }
+            | DeskError::EmptyAnswer
+            | DeskError::NoOption { .. }
+            | DeskError::NoWords { .. } => StatusCode::UNPROCESSABLE_ENTITY,
             DeskError::Backlog(BacklogError::Edit(_) | BacklogError::Problems(_)) => StatusCode::CONFLICT,
             DeskError::Wake { .. }
             | DeskError::Prepare { .. }
+            | DeskError::Checkout(_)
             | DeskError::Store(_)
             | DeskError::Engine(_)
             | DeskError::Backlog(_) => StatusCode::INTERNAL_SERVER_ERROR,

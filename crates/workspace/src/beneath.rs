@@ -1,9 +1,11 @@
-//! Files that are created below a directory and nowhere else, whoever changes links meanwhile.
+//! Files that are created, read and taken away below a directory and nowhere else, whoever changes links meanwhile;
+//! and files that others name, of which only plain ones are opened, without waiting, and only so much is read.
 //!
 //! Every directory on the way is opened by its name inside the one before it, and links are not
 //! followed: there is no moment at which somebody could put another one in its place.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Component, Path};
 
 use thiserror::Error;
@@ -18,6 +20,8 @@ pub enum CreateError {
     Exists { path: String },
     #[error("cannot write `{path}`")]
     Write { path: String, source: io::Error },
+    #[error("cannot read `{path}`")]
+    Read { path: String, source: io::Error },
 }
 
 /// What became of it.
@@ -33,11 +37,75 @@ pub enum Created {
 /// content is replaced only where that is wanted.
 pub fn create(root: &Path, relative: &str, bytes: &[u8], overwrite: bool) -> Result<Created, CreateError> {
     let names = names(relative).ok_or_else(|| CreateError::Outside { path: relative.to_owned() })?;
-    system::create(root, &names, bytes, overwrite).map_err(|problem| match problem {
+    system::create(root, &names, bytes, overwrite).map_err(|problem| named(problem, relative))
+}
+
+/// Puts a file with this content in place of whatever file or link has that name, and makes the
+/// directories it needs. Readers see all of it or nothing; a power cut may take it.
+pub fn replace(root: &Path, relative: &str, bytes: &[u8]) -> Result<(), CreateError> {
+    let names = names(relative).ok_or_else(|| CreateError::Outside { path: relative.to_owned() })?;
+    system::replace(root, &names, bytes).map_err(|problem| named(problem, relative))
+}
+
+/// What is in a file below the directory, if there is one. No link is followed, and what is no plain file or longer
+/// than this is refused.
+pub fn read(root: &Path, relative: &str, most: usize) -> Result<Option<Vec<u8>>, CreateError> {
+    let names = names(relative).ok_or_else(|| CreateError::Outside { path: relative.to_owned() })?;
+    system::read_below(root, &names, most).map_err(|problem| match problem {
+        Problem::Io(source) => CreateError::Read { path: relative.to_owned(), source },
+        Problem::Link | Problem::Exists => named(problem, relative),
+    })
+}
+
+/// Takes a file below the directory to another place, in one step: of two who try, one succeeds.
+pub fn take_away(root: &Path, relative: &str, to: &Path) -> Result<(), CreateError> {
+    let names = names(relative).ok_or_else(|| CreateError::Outside { path: relative.to_owned() })?;
+    system::take_away(root, &names, to).map_err(|problem| named(problem, relative))
+}
+
+/// Is a link that a path ends with followed?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Links {
+    Follow,
+    Refuse,
+}
+
+/// Opens a plain file to be read. Whoever named a pipe or a device would have us wait for ever, even to open it.
+pub fn open_plain(path: &Path, links: Links) -> io::Result<File> {
+    system::open_plain(path, links)
+}
+
+/// All of a plain file, or nothing of one that is longer than this.
+pub fn read_plain(path: &Path, links: Links, most: usize) -> io::Result<Vec<u8>> {
+    bounded(&open_plain(path, links)?, most)
+}
+
+/// The same as text.
+pub fn read_plain_text(path: &Path, links: Links, most: usize) -> io::Result<String> {
+    let bytes = read_plain(path, links, most)?;
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no text"))
+}
+
+fn bounded(mut file: &File, most: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
+    Read::by_ref(&mut file).take(limit).read_to_end(&mut bytes)?;
+    if bytes.len() > most {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {most} bytes")));
+    }
+    Ok(bytes)
+}
+
+fn no_plain_file() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file")
+}
+
+fn named(problem: Problem, relative: &str) -> CreateError {
+    match problem {
         Problem::Link => CreateError::Link { path: relative.to_owned() },
         Problem::Exists => CreateError::Exists { path: relative.to_owned() },
         Problem::Io(source) => CreateError::Write { path: relative.to_owned(), source },
-    })
+    }
 }
 
 enum Problem {
@@ -72,14 +140,14 @@ fn names(relative: &str) -> Option<Vec<&str>> {
 #[cfg(unix)]
 mod system {
     use std::fs::File;
-    use std::io::{self, Read, Write};
+    use std::io::{self, Write};
     use std::os::fd::OwnedFd;
     use std::path::Path;
 
     use rustix::fs::{AtFlags, Mode, OFlags};
     use rustix::io::Errno;
 
-    use super::{Created, Problem};
+    use super::{Created, Links, Problem, bounded, no_plain_file};
     use crate::crash;
 
     pub(super) fn create(
@@ -88,19 +156,19 @@ mod system {
         bytes: &[u8],
         overwrite: bool,
     ) -> Result<Created, Problem> {
-        let Some((name, directories)) = names.split_last() else { return Err(Problem::Link) };
-        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let mut directory = rustix::fs::open(root, flags, Mode::empty()).map_err(io::Error::from)?;
-        for name in directories {
-            directory = enter(&directory, name)?;
-        }
-        let there = read(&directory, name)?;
+        let (directory, name) = directory_of(root, names, Synced::Yes)?;
+        let there = read(&directory, name, bytes.len());
+        let there = match there {
+            // What is longer is something else.
+            Err(Problem::Io(error)) if error.kind() == io::ErrorKind::FileTooLarge => Some(None),
+            there => there?.map(Some),
+        };
         match &there {
-            Some(there) if there == bytes => return Ok(Created::Same),
+            Some(Some(there)) if there == bytes => return Ok(Created::Same),
             Some(_) if !overwrite => return Err(Problem::Exists),
             Some(_) | None => {}
         }
-        let temporary = write_beside(&directory, name, bytes)?;
+        let temporary = write_beside(&directory, name, bytes, Synced::Yes)?;
         crash::point("file written beside");
         let placed = place(&directory, &temporary, name, there.is_some());
         // Where it was put in its place it is not there any more.
@@ -110,13 +178,89 @@ mod system {
         Ok(if there.is_some() { Created::Replaced } else { Created::New })
     }
 
-    fn enter(directory: &OwnedFd, name: &str) -> Result<OwnedFd, Problem> {
+    pub(super) fn replace(root: &Path, names: &[&str], bytes: &[u8]) -> Result<(), Problem> {
+        let (directory, name) = directory_of(root, names, Synced::No)?;
+        let temporary = write_beside(&directory, name, bytes, Synced::No)?;
+        let placed = place(&directory, &temporary, name, true);
+        if placed.is_err() {
+            remove(&directory, &temporary);
+        }
+        placed
+    }
+
+    pub(super) fn read_below(root: &Path, names: &[&str], most: usize) -> Result<Option<Vec<u8>>, Problem> {
+        match existing_directory(root, names)? {
+            Some((directory, name)) => read(&directory, name, most),
+            None => Ok(None),
+        }
+    }
+
+    pub(super) fn take_away(root: &Path, names: &[&str], to: &Path) -> Result<(), Problem> {
+        let Some((directory, name)) = existing_directory(root, names)? else {
+            return Err(io::Error::from(io::ErrorKind::NotFound).into());
+        };
+        Ok(rustix::fs::renameat(&directory, name, rustix::fs::CWD, to).map_err(io::Error::from)?)
+    }
+
+    pub(super) fn open_plain(path: &Path, links: Links) -> io::Result<File> {
+        let follow = match links {
+            Links::Follow => OFlags::empty(),
+            Links::Refuse => OFlags::NOFOLLOW,
+        };
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | follow;
+        let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+        if file.metadata()?.is_file() { Ok(file) } else { Err(no_plain_file()) }
+    }
+
+    /// As [`directory_of`], of what is there.
+    fn existing_directory<'a>(root: &Path, names: &[&'a str]) -> Result<Option<(OwnedFd, &'a str)>, Problem> {
+        let Some((name, directories)) = names.split_last() else { return Err(Problem::Link) };
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut directory = match rustix::fs::open(root, flags, Mode::empty()) {
+            Err(Errno::NOENT) => return Ok(None),
+            directory => directory.map_err(io::Error::from)?,
+        };
+        for name in directories {
+            directory = match rustix::fs::openat(&directory, *name, flags | OFlags::NOFOLLOW, Mode::empty()) {
+                Err(Errno::NOENT) => return Ok(None),
+                entered => entered.map_err(problem)?,
+            };
+        }
+        Ok(Some((directory, name)))
+    }
+
+    /// Does a power cut find it?
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Synced {
+        Yes,
+        No,
+    }
+
+    /// The directory of a file, made if need be, and the file's name in it.
+    fn directory_of<'a>(
+        root: &Path,
+        names: &[&'a str],
+        synced: Synced,
+    ) -> Result<(OwnedFd, &'a str), Problem> {
+        let Some((name, directories)) = names.split_last() else { return Err(Problem::Link) };
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut directory = rustix::fs::open(root, flags, Mode::empty()).map_err(io::Error::from)?;
+        for name in directories {
+            directory = enter(&directory, name, synced)?;
+        }
+        Ok((directory, name))
+    }
+
+    fn enter(directory: &OwnedFd, name: &str, synced: Synced) -> Result<OwnedFd, Problem> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let open = || rustix::fs::openat(directory, name, flags, Mode::empty());
         let entered = match open() {
             Err(Errno::NOENT) => {
                 match rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(0o777)) {
-                    Ok(()) => rustix::fs::fsync(directory).map_err(io::Error::from)?,
+                    Ok(()) if synced == Synced::Yes => {
+                        rustix::fs::fsync(directory).map_err(io::Error::from)?;
+                    }
+                    Ok(()) => {}
                     Err(Errno::EXIST) => {}
                     Err(error) => return Err(io::Error::from(error).into()),
                 }
@@ -128,7 +272,7 @@ mod system {
     }
 
     /// What is there, if it is a file.
-    fn read(directory: &OwnedFd, name: &str) -> Result<Option<Vec<u8>>, Problem> {
+    fn read(directory: &OwnedFd, name: &str, most: usize) -> Result<Option<Vec<u8>>, Problem> {
         // Not blocking: somebody may have put a pipe there.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(directory, name, flags, Mode::empty()) {
@@ -139,19 +283,25 @@ mod system {
         if !file.metadata()?.is_file() {
             return Err(Problem::Link);
         }
-        let mut bytes = Vec::new();
-        (&file).read_to_end(&mut bytes)?;
-        Ok(Some(bytes))
+        Ok(Some(bounded(&file, most)?))
     }
 
-    fn write_beside(directory: &OwnedFd, name: &str, bytes: &[u8]) -> Result<String, Problem> {
+    fn write_beside(
+        directory: &OwnedFd,
+        name: &str,
+        bytes: &[u8],
+        synced: Synced,
+    ) -> Result<String, Problem> {
         let temporary = format!(".{name}.wiggum-tmp");
         // Always the same name, so that what was left when we were killed goes when it is done again.
         remove(directory, &temporary);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(directory, &temporary, flags, Mode::from_raw_mode(0o666));
         let mut file = File::from(file.map_err(problem)?);
-        let written = file.write_all(bytes).and_then(|()| file.sync_all());
+        let written = file.write_all(bytes).and_then(|()| match synced {
+            Synced::Yes => file.sync_all(),
+            Synced::No => Ok(()),
+        });
         if let Err(error) = written {
             remove(directory, &temporary);
             return Err(error.into());
@@ -196,8 +346,34 @@ mod system {
     use std::io::Write;
     use std::path::Path;
 
-    use super::{Created, Problem};
-    use crate::paths::{inside, write_atomic};
+    use super::{Created, Links, Problem, bounded, no_plain_file};
+    use crate::paths::{inside, write_atomic, write_whole};
+
+    pub(super) fn open_plain(path: &Path, links: Links) -> std::io::Result<fs::File> {
+        let is_link = links == Links::Refuse && path.is_symlink();
+        if is_link || !fs::metadata(path)?.is_file() { Err(no_plain_file()) } else { fs::File::open(path) }
+    }
+
+    pub(super) fn read_below(root: &Path, names: &[&str], most: usize) -> Result<Option<Vec<u8>>, Problem> {
+        let path = inside(root, &names.join("/")).map_err(|_| Problem::Link)?;
+        match open_plain(&path, Links::Refuse) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            file => Ok(Some(bounded(&file?, most)?)),
+        }
+    }
+
+    pub(super) fn take_away(root: &Path, names: &[&str], to: &Path) -> Result<(), Problem> {
+        let path = inside(root, &names.join("/")).map_err(|_| Problem::Link)?;
+        Ok(fs::rename(path, to)?)
+    }
+
+    pub(super) fn replace(root: &Path, names: &[&str], bytes: &[u8]) -> Result<(), Problem> {
+        let path = inside(root, &names.join("/")).map_err(|_| Problem::Link)?;
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        Ok(write_whole(&path, bytes)?)
+    }
 
     pub(super) fn create(
         root: &Path,
@@ -231,6 +407,59 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn what_is_replaced_is_the_name_and_not_what_it_leads_to() {
+        let root = tempfile::tempdir().unwrap();
+        let theirs = root.path().join("theirs");
+        fs::write(&theirs, "theirs").unwrap();
+        symlink(&theirs, root.path().join("status.json")).unwrap();
+        symlink(&theirs, root.path().join(".other.json.wiggum-tmp")).unwrap();
+        for name in ["status.json", "other.json", "a/b.json", "a/b.json"] {
+            replace(root.path(), name, name.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(root.path().join(name)).unwrap(), name);
+        }
+        assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs");
+        symlink(root.path().join("a"), root.path().join("link")).unwrap();
+        assert!(matches!(replace(root.path(), "link/c.json", b""), Err(CreateError::Link { .. })));
+        assert!(matches!(replace(root.path(), "../c.json", b""), Err(CreateError::Outside { .. })));
+    }
+
+    #[test]
+    fn only_plain_files_below_are_read_or_taken() {
+        let base = tempfile::tempdir().unwrap();
+        let root = base.path().join("root");
+        fs::create_dir_all(root.join("dir")).unwrap();
+        fs::write(base.path().join("outside"), "theirs").unwrap();
+        fs::write(root.join("dir/file"), "12345").unwrap();
+        symlink("../outside", root.join("link")).unwrap();
+        symlink("dir", root.join("way")).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            root.join("pipe"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::from_raw_mode(0o600),
+            0,
+        )
+        .unwrap();
+        let read = |path, most| read(&root, path, most);
+        assert_eq!(read("dir/file", 5).unwrap().unwrap(), b"12345");
+        assert!(read("dir/none", 5).unwrap().is_none() && read("none/file", 5).unwrap().is_none());
+        assert!(matches!(read("dir/file", 4), Err(CreateError::Read { .. })), "too long");
+        for path in ["link", "way/file", "pipe", "dir", "../outside"] {
+            assert!(read(path, 100).is_err(), "{path}");
+        }
+        for path in ["pipe", "dir", "link"] {
+            assert!(read_plain(&root.join(path), Links::Refuse, 100).is_err(), "{path}");
+        }
+        assert!(read_plain(Path::new("/dev/zero"), Links::Follow, 100).is_err());
+        assert_eq!(read_plain(&root.join("link"), Links::Follow, 100).unwrap(), b"theirs");
+        let to = base.path().join("taken");
+        assert!(matches!(take_away(&root, "way/file", &to), Err(CreateError::Link { .. })));
+        take_away(&root, "dir/file", &to).unwrap();
+        assert!(take_away(&root, "dir/file", &to).is_err(), "only once");
+        assert_eq!(fs::read_to_string(to).unwrap(), "12345");
+    }
 
     #[test]
     fn a_file_is_created_with_its_directories_and_never_replaced_unasked() {

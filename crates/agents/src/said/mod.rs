@@ -17,7 +17,7 @@ const LAST_LINES: usize = 12;
 const LONGEST_COMPLAINT: usize = 600;
 
 /// Reads a message that is known to be an agent's complaint.
-pub(crate) fn in_complaint(text: &str, now: &Zoned) -> Option<Trouble> {
+pub fn in_complaint(text: &str, now: &Zoned) -> Option<Trouble> {
     let text = plain(text);
     kind_in(&text, Place::Complaint).map(|kind| kind.trouble(&text, now))
 }
@@ -142,6 +142,9 @@ const PHRASES: &[(Kind, Place, &str)] = &[
     (Kind::UsageLimit, Place::Output, "hit your…limit"),
     (Kind::UsageLimit, Place::Output, "reached your…limit"),
     (Kind::UsageLimit, Place::Output, "limit reached…resets"),
+    (Kind::UsageLimit, Place::Output, "hour limit reached"),
+    (Kind::UsageLimit, Place::Output, "weekly limit reached"),
+    (Kind::UsageLimit, Place::Output, "session limit reached"),
     (Kind::UsageLimit, Place::Output, "usage limit has been reached"),
     (Kind::UsageLimit, Place::Output, "usage_limit_reached"),
     (Kind::UsageLimit, Place::Output, "exceeded your current quota"),
@@ -323,6 +326,10 @@ mod tests {
             "You’ve hit your usage limit. Upgrade to Pro (https://x.y/z) or try again at 7:43 PM.",
             "usage limit until 2026-11-15T19:43:00Z",
         );
+        output("You've hit your 5-hour limit", "usage limit");
+        output("5-hour limit reached", "usage limit");
+        output("Weekly limit reached for this model.", "usage limit");
+        complaint("Session limit reached", "usage limit");
         complaint("Quota exceeded. Check your plan and billing details.", "usage limit");
         complaint(
             "You have exhausted your capacity on this model. Your quota will reset after 1h30m.",

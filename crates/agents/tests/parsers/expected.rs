@@ -81,7 +81,7 @@ pub(crate) const OUTCOMES: &[(&str, &str)] = &[
     ("claude/killed", r#"interrupted: "" · 1200+0r+0w>1 $0.0000 · 1 tools · claude-opus-4-8[1m]"#),
     (
         "claude/max_budget",
-        r#"its own limit on turns or money: "Reached maximum budget ($1)" · 900000+0r+0w>40 $4.5010 · 1 tools · context 900000/1000000 · claude-opus-4-8[1m]"#,
+        r#"the budget is used up: "Reached maximum budget ($1)" · 900000+0r+0w>40 $4.5010 · 1 tools · context 900000/1000000 · claude-opus-4-8[1m]"#,
     ),
     (
         "claude/max_tokens",

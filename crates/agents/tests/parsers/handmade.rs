@@ -50,6 +50,30 @@ fn claudes_limit_has_the_end_that_the_event_tells_rather_than_the_words() {
 }
 
 #[test]
+fn an_answer_that_ended_is_whole_though_claude_is_at_its_budget() {
+    let said = |content: &str| {
+        format!(
+            r#"{{"type":"assistant","message":{{"id":"m1","content":[{content}]}},"parent_tool_use_id":null}}"#
+        )
+    };
+    let text = said(r#"{"type":"text","text":"<promise>DONE</promise>"}"#);
+    let call = said(r#"{"type":"tool_use","name":"Bash","input":{}}"#);
+    let result = |reason: &str| {
+        format!(
+            r#"{{"type":"result","subtype":"error_max_budget_usd","is_error":true,"stop_reason":{reason},"errors":["Reached maximum budget ($1)"]}}"#
+        )
+    };
+    let stopped = "the budget is used up: Reached maximum budget ($1)";
+    check(Family::Claude, &[&text, &result(r#""end_turn""#)], 1, "ok: <promise>DONE</promise>");
+    // Cut off, in the middle of its work, or without a word.
+    check(Family::Claude, &[&text, &result("null")], 1, stopped);
+    check(Family::Claude, &[&text, &result(r#""max_tokens""#)], 1, stopped);
+    check(Family::Claude, &[&text, &call, &result(r#""tool_use""#)], 1, stopped);
+    check(Family::Claude, &[&text, &call, &result(r#""end_turn""#)], 1, stopped);
+    check(Family::Claude, &[&result(r#""end_turn""#)], 1, stopped);
+}
+
+#[test]
 fn a_limit_met_and_lifted_does_not_explain_a_later_failure() {
     let rejected =
         r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1794760000}}"#;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use wiggum_core::event::Usage;
 
-use super::{Question, parse};
+use super::{Question, parse, text_in_fields};
 use crate::answer::{Answer, Spoilt, Stop, ToolCall, merge, number, text};
 use crate::conversation::{Entry, ToolResult};
 use crate::tools::Tool;
@@ -84,6 +84,15 @@ impl super::Assembly for Assembly {
 
     fn is_over(&self) -> bool {
         self.done
+    }
+
+    fn used(&self) -> Option<Usage> {
+        self.usage
+    }
+
+    fn written(&self) -> usize {
+        let calls = self.calls.iter().map(|call| text_in_fields(&call.call));
+        text_in_fields(&self.message) + calls.sum::<usize>()
     }
 
     fn finish(self: Box<Self>) -> Result<Answer, Spoilt> {

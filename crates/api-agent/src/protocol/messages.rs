@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use wiggum_core::event::Usage;
 
-use super::{Question, parse};
+use super::{Question, parse, text_in_fields};
 use crate::answer::{Answer, Spoilt, Stop, ToolCall, merge, number, text};
 use crate::conversation::{Entry, ToolResult};
 use crate::tools::Tool;
@@ -107,6 +107,14 @@ impl super::Assembly for Assembly {
         self.stopped
     }
 
+    fn used(&self) -> Option<Usage> {
+        (!self.usage.is_empty()).then(|| usage(&Value::Object(self.usage.clone())))
+    }
+
+    fn written(&self) -> usize {
+        self.blocks.values().map(|block| block.input.len() + text_in_fields(&block.block)).sum()
+    }
+
     fn finish(self: Box<Self>) -> Result<Answer, Spoilt> {
         if !self.stopped {
             return Err(Spoilt::Incomplete);
@@ -117,11 +125,9 @@ impl super::Assembly for Assembly {
             Some("model_context_window_exceeded") => Stop::ContextFull,
             _ => Stop::Done,
         };
-        let Self { blocks, usage: told, .. } = *self;
-        let usage = (!told.is_empty()).then(|| usage(&Value::Object(told)));
-        let mut answer = Answer { stop, usage, ..Answer::default() };
+        let mut answer = Answer { stop, usage: self.used(), ..Answer::default() };
         let mut content = Vec::new();
-        for block in blocks.into_values() {
+        for block in self.blocks.into_values() {
             block.finish(&mut answer, &mut content);
         }
         answer.message = json!({"role": "assistant", "content": content});

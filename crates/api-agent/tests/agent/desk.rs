@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use wiggum_agents::api::Line;
-use wiggum_api_agent::{Key, Prices, Provider, Settings, Timeouts};
+use wiggum_api_agent::{Ceiling, Key, Prices, Provider, Settings, Timeouts};
 use wiggum_core::event::{ContextFill, Trouble, Usage};
 use wiggum_testkit::{Scenario, StubModel};
 
@@ -42,6 +42,7 @@ impl Desk {
             context_window: None,
             max_turns: 50,
             prices: None,
+            ceiling: Ceiling::default(),
             session: None,
             timeouts: Timeouts { connect: long, first_byte: long, silence: long },
         };

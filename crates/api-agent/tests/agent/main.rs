@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
+mod budget;
 mod context;
 mod desk;
 mod faults;

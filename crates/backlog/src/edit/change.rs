@@ -5,7 +5,7 @@
 //! read before it replaces the old one: if it does not say exactly what was asked, or says anything else
 //! than before of any task, nothing is changed.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use wiggum_core::ids::TaskId;
 use wiggum_core::task::{Task, Work};
@@ -67,6 +67,13 @@ impl Backlog {
         Ok(())
     }
 
+    /// The task as a change would make it, for whoever has to judge that first.
+    pub fn as_changed(&self, id: &str, change: &TaskChange) -> Result<Task, EditError> {
+        let position = self.position(id)?;
+        let change = self.tidy(position, change)?;
+        Ok(Wanted::new(&self.tasks[position], &change, self.parts_of(position)).task)
+    }
+
     /// The texts that may say it, in order of preference.
     fn changed(&self, position: usize, change: &TaskChange) -> Vec<String> {
         match self.dialect {
@@ -101,37 +108,20 @@ impl Backlog {
             title: title.filter(|title| *title != task.title),
             description: change.description.clone().filter(|text| *text != task.description),
             priority,
-            depends_on: self.new_dependencies(position, change.depends_on.as_deref())?,
+            depends_on: self.new_dependencies(position, change.depends_on.as_deref()),
         })
     }
 
     /// What it is to depend on, each once, if that is anything new.
-    fn new_dependencies(
-        &self,
-        position: usize,
-        wanted: Option<&[String]>,
-    ) -> Result<Option<Vec<String>>, EditError> {
-        let Some(wanted) = wanted else { return Ok(None) };
+    fn new_dependencies(&self, position: usize, wanted: Option<&[String]>) -> Option<Vec<String>> {
         let task = &self.tasks[position];
-        let id = || task.id.to_string();
-        let mut seen = HashSet::new();
-        let wanted: Vec<String> = wanted.iter().filter(|id| seen.insert(id.as_str())).cloned().collect();
-        if wanted.iter().any(|other| task.id.as_str() == other) {
-            return Err(EditError::DependsOnItself { id: id() });
-        }
-        let unknown: Vec<String> =
-            wanted.iter().filter(|other| !self.by_id.contains_key(other.as_str())).cloned().collect();
-        if !unknown.is_empty() {
-            return Err(EditError::UnknownDependency { id: id(), unknown, file: self.file.clone() });
-        }
-        if let Some(through) = self.way_back(position, &wanted) {
-            return Err(EditError::Cycle { id: id(), through });
-        }
         let parts = self.parts_of(position);
         let named = |id: &&str| !parts.contains(*id);
         let before: Vec<&str> = task.depends_on.iter().map(|id| id.as_str()).filter(named).collect();
-        let after: Vec<&str> = wanted.iter().map(String::as_str).filter(named).collect();
-        Ok((before != after).then(|| after.into_iter().map(str::to_owned).collect()))
+        let mut seen = HashSet::new();
+        let after: Vec<&str> =
+            wanted?.iter().map(String::as_str).filter(|id| seen.insert(*id)).filter(named).collect();
+        (before != after).then(|| after.into_iter().map(str::to_owned).collect())
     }
 
     /// The tasks that are part of this one by where they stand.
@@ -139,28 +129,6 @@ impl Backlog {
         let id = &self.tasks[position].id;
         let is_part = |task: &&Task| self.dialect == Dialect::Markdown && task.parent.as_ref() == Some(id);
         self.tasks.iter().filter(is_part).map(|task| task.id.to_string()).collect()
-    }
-
-    /// How one comes from one of these tasks back to the one at this position, if one does.
-    fn way_back(&self, position: usize, from: &[String]) -> Option<Vec<String>> {
-        let mut open: Vec<usize> =
-            from.iter().filter_map(|id| self.by_id.get(id.as_str()).copied()).collect();
-        let mut came_from: HashMap<usize, Option<usize>> = open.iter().map(|&start| (start, None)).collect();
-        while let Some(at) = open.pop() {
-            if at == position {
-                let back = std::iter::successors(Some(at), |at| came_from.get(at).copied().flatten());
-                let mut way: Vec<String> = back.skip(1).map(|at| self.tasks[at].id.to_string()).collect();
-                way.reverse();
-                return Some(way);
-            }
-            for next in self.tasks[at].depends_on.iter().filter_map(|id| self.by_id.get(id).copied()) {
-                came_from.entry(next).or_insert_with(|| {
-                    open.push(next);
-                    Some(at)
-                });
-            }
-        }
-        None
     }
 
     /// Does the edited file say what is wanted of one task, and of every other what it said before?

@@ -34,15 +34,36 @@ pub(super) fn word_status(object: &str, status: FileStatus) -> Vec<Change> {
     })
 }
 
-/// Replaces numbers of an object where it has these members.
-pub(super) fn present_numbers(object: &str, values: &[(&str, i64)]) -> Vec<Change> {
+/// A word that says that somebody works on a task, or that nobody does. Any other word stays.
+pub(super) fn progress(object: &str, spelling: &str, is_in_progress: bool) -> Vec<Change> {
     with_root(object, |object| {
-        let differs = |value: Value<'_>, number: i64| value.as_integer() != Some(number);
-        let change = |&(key, number): &(&str, i64)| {
-            let value = object.get(key).filter(|value| differs(*value, number))?;
-            Some(Change { range: value.span(), with: number.to_string() })
+        let Some(status) = object.get("status") else { return Vec::new() };
+        let word = status.as_str().unwrap_or_default();
+        let says_so = tasks::IN_PROGRESS.contains(&word.as_ref());
+        let with = match (says_so, is_in_progress) {
+            (false, true) => quote(spelling),
+            (true, false) => quote(tasks::word_of(FileStatus::Open)),
+            (true, true) | (false, false) => return Vec::new(),
         };
-        values.iter().filter_map(change).collect()
+        vec![Change { range: status.span(), with }]
+    })
+}
+
+/// Writes numbers behind an object's status. Where one is missing, 0 is what it means already. An object without
+/// description or status is in some other format, which may not have these members: only what is there changes.
+pub(super) fn numbers(object: &str, values: &[(&str, i64)]) -> Vec<Change> {
+    with_root(object, |object| {
+        let may_add = ["description", "status"].iter().all(|key| object.get(key).is_some());
+        let change = |&(key, number): &(&str, i64)| match object.get(key) {
+            Some(value) if value.as_integer() == Some(number) => None,
+            Some(value) => Some(Change { range: value.span(), with: number.to_string() }),
+            None if may_add && number != 0 => {
+                Some(set_member(object, key, &number.to_string(), &["failed_attempts", "status"]))
+            }
+            None => None,
+        };
+        // Of two that go to the same place, the later one is put before the other.
+        values.iter().rev().filter_map(change).collect()
     })
 }
 
@@ -109,6 +130,38 @@ pub(super) fn without(backlog: &Backlog, position: usize) -> String {
     text
 }
 
+/// The text without some of the tasks; the others keep what stands between each and the one before it.
+pub(super) fn without_all(backlog: &Backlog, is_gone: impl Fn(usize) -> bool) -> String {
+    let text = &backlog.text;
+    let mut items: Vec<(Range<usize>, bool)> = backlog
+        .places
+        .iter()
+        .enumerate()
+        .map(|(position, place)| (place.span.clone(), is_gone(position)))
+        .collect();
+    items.sort_by_key(|(span, _)| span.start);
+    let (Some((first, _)), Some((last, _))) = (items.first(), items.last()) else { return text.clone() };
+    if items.iter().all(|(_, gone)| *gone) {
+        let inside = backlog.list.start + 1..backlog.list.end - 1;
+        return format!("{}{}", &text[..inside.start], &text[inside.end..]);
+    }
+    let mut out = text[..first.start].to_owned();
+    let mut is_first = true;
+    for (slot, (span, gone)) in items.iter().enumerate() {
+        if *gone {
+            continue;
+        }
+        let before = slot.checked_sub(1).map(|before| items[before].0.end);
+        if let Some(before) = before.filter(|_| !is_first) {
+            out.push_str(&text[before..span.start]);
+        }
+        out.push_str(&text[span.clone()]);
+        is_first = false;
+    }
+    out.push_str(&text[last.end..]);
+    out
+}
+
 /// The bytes to take away so that an item goes with one separator.
 fn removal(spans: &[Range<usize>], slot: usize, inside: Range<usize>) -> Range<usize> {
     match (slot.checked_sub(1).map(|before| &spans[before]), spans.get(slot + 1)) {
@@ -141,7 +194,7 @@ fn with_priority(object: &str, priority: Option<i64>) -> String {
     object
 }
 
-fn file_order(backlog: &Backlog) -> Vec<Range<usize>> {
+pub(super) fn file_order(backlog: &Backlog) -> Vec<Range<usize>> {
     let mut spans: Vec<_> = backlog.places.iter().map(|place| place.span.clone()).collect();
     spans.sort_by_key(|span| span.start);
     spans
@@ -184,7 +237,7 @@ pub(super) fn set_member(object: Value<'_>, key: &str, raw: &str, after: &[&str]
 }
 
 /// What separates a new item from the last one.
-fn separator(text: &str, list: &Range<usize>, spans: &[Range<usize>], style: &Style) -> String {
+pub(super) fn separator(text: &str, list: &Range<usize>, spans: &[Range<usize>], style: &Style) -> String {
     match spans {
         [.., before, last] => text[before.end..last.start].to_owned(),
         [only] => first_separator(&text[list.start + 1..only.start], &style.colon),
@@ -363,7 +416,7 @@ fn members(backlog: &Backlog, task: &NewTask, neighbour: &str, style: &Style) ->
     }
     let quoted = |texts: &[String]| style.list(&texts.iter().map(|text| quote(text)).collect::<Vec<_>>());
     if !task.depends_on.is_empty() {
-        members.push((depends_key(dialect), quoted(&task.depends_on)));
+        members.push((depends_key(backlog), quoted(&task.depends_on)));
     }
     if !task.labels.is_empty() {
         members.push(("labels", quoted(&task.labels)));
@@ -384,8 +437,9 @@ fn criteria_key(dialect: Dialect, neighbour: &str) -> &'static str {
     }
 }
 
-pub(super) fn depends_key(dialect: Dialect) -> &'static str {
-    match dialect {
+/// The spelling that the file uses; else the one of its dialect.
+pub(super) fn depends_key(backlog: &Backlog) -> &'static str {
+    let usual = match backlog.dialect {
         Dialect::RalphTui => "dependsOn",
         Dialect::Prd
         | Dialect::Snarktank
@@ -393,7 +447,8 @@ pub(super) fn depends_key(dialect: Dialect) -> &'static str {
         | Dialect::Tasks
         | Dialect::Markdown
         | Dialect::Plan => "depends_on",
-    }
+    };
+    backlog.spellings.depends_on.unwrap_or(usual)
 }
 
 /// Behind all others, where the order goes by priority.

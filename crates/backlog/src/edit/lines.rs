@@ -2,14 +2,24 @@
 
 use std::ops::Range;
 
-use wiggum_core::task::Criterion;
+use wiggum_core::task::{Criterion, FileStatus};
 
-use super::NewTask;
-use crate::Backlog;
+use super::{Change, NewTask, noted, replaced};
 use crate::json::BOM;
 use crate::markdown::text::{is_id, leading_id};
-use crate::markdown::{ListItem, checkbox, list_item};
+use crate::markdown::{ListItem, SKIPPED, checkbox, list_item, mark_of};
 use crate::slug::slug;
+use crate::{Backlog, Place};
+
+/// What changes with the status of a box: its mark, and the note behind it where it is skipped.
+pub(super) fn status(text: &str, place: &mut Place, status: FileStatus) -> Vec<Change> {
+    let mut changes = noted(place, SKIPPED, status == FileStatus::Skipped);
+    let (present, mark) = (&text[place.mark.clone()], mark_of(status));
+    if present != mark {
+        changes.push(Change { range: place.mark.clone(), with: mark.to_owned() });
+    }
+    changes
+}
 
 /// The text with a box added, in order of preference: behind the last one, or, where there is
 /// none yet, at the end or the start of the file.
@@ -81,6 +91,26 @@ pub(super) fn without(text: &str, span: Range<usize>) -> String {
     out
 }
 
+/// The text without the lines of some of the boxes, with all that is nested in them.
+pub(super) fn without_all(backlog: &Backlog, is_gone: impl Fn(usize) -> bool) -> String {
+    let spans = backlog.places.iter().enumerate().filter(|(position, _)| is_gone(*position));
+    let mut spans: Vec<Range<usize>> = spans.map(|(_, place)| place.span.clone()).collect();
+    spans.sort_by_key(|span| span.start);
+    let mut blocks: Vec<Range<usize>> = Vec::new();
+    for span in spans {
+        match blocks.last_mut() {
+            // What is nested goes with what it is nested in, and neighbours go as one.
+            Some(block) if span.start <= block.end => block.end = block.end.max(span.end),
+            Some(block) if matches!(&backlog.text[block.end..span.start], "\n" | "\r\n") => {
+                block.end = span.end
+            }
+            Some(_) | None => blocks.push(span),
+        }
+    }
+    let change = |block| Change { range: with_line_end(&backlog.text, block), with: String::new() };
+    replaced(&backlog.text, blocks.into_iter().map(change).collect())
+}
+
 /// Whole lines, with the line end behind them, or the one before where the file ends without.
 pub(super) fn with_line_end(text: &str, span: Range<usize>) -> Range<usize> {
     let rest = &text[span.end..];
@@ -95,7 +125,7 @@ pub(super) fn with_line_end(text: &str, span: Range<usize>) -> Range<usize> {
 /// The lines of a new box, without the last line end.
 fn render(task: &NewTask, prefix: &str, neighbour: Option<&str>, line_end: &str) -> String {
     let blank = &prefix[..prefix.len() - prefix.trim_start().len()];
-    let under = format!("{blank}{}", " ".repeat(prefix.trim_start().len()));
+    let under = format!("{blank}{}", " ".repeat(nested_by(prefix)));
     let mut lines = vec![format!("{prefix}[ ] {}", head(task, neighbour))];
     lines.extend(description(task).iter().map(|line| format!("{under}{line}")));
     if !task.depends_on.is_empty() {
@@ -167,10 +197,16 @@ fn prefix_under(line: &str) -> String {
     let blank = &line[..line.len() - line.trim_start().len()];
     let inner = match (blank.contains('\t'), list_item(line)) {
         (true, _) => "\t".to_owned(),
-        (false, Some(item)) => " ".repeat(item.content_at - blank.len()),
+        (false, Some(item)) => " ".repeat(nested_by(&line[..item.content_at])),
         (false, None) => "  ".to_owned(),
     };
     format!("{blank}{inner}- ")
+}
+
+/// Columns by which lines are nested in an item that begins like this. A box may have no bullet, or no blank
+/// behind it; its lines are indented all the same.
+fn nested_by(prefix: &str) -> usize {
+    prefix.trim_start().chars().count().max(2)
 }
 
 fn first_line(backlog: &Backlog, position: usize) -> &str {

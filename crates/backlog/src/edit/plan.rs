@@ -5,28 +5,17 @@ use std::iter;
 use wiggum_core::task::{FileStatus, Task};
 
 use super::lines::{inserted, line_end, one_line};
-use super::{Change, EditError, NewTask};
+use super::{Change, EditError, NewTask, noted};
 use crate::Backlog;
-use crate::markdown::mark_of;
-use crate::plan::FAILED;
 use crate::plan::header::{PlanValue, written};
+use crate::plan::{FAILED, mark_of};
 
 /// What changes with the status of a step. The count of completed steps is part of it, where the
 /// file has one.
 pub(super) fn status(backlog: &mut Backlog, position: usize, status: FileStatus) -> Vec<Change> {
-    let place = &mut backlog.places[position];
-    let mut changes = vec![Change { range: place.mark.clone(), with: mark_of(status).to_owned() }];
-    match (&place.note, status) {
-        (None, FileStatus::Failed) => {
-            let at = place.note_at..place.note_at;
-            place.note = Some(at.clone());
-            changes.push(Change { range: at, with: format!(" {FAILED}") });
-        }
-        (Some(note), FileStatus::Open | FileStatus::Done | FileStatus::Skipped) => {
-            changes.push(Change { range: note.clone(), with: String::new() });
-        }
-        (Some(_), FileStatus::Failed) | (None, _) => {}
-    }
+    let mut changes = noted(&mut backlog.places[position], FAILED, status == FileStatus::Failed);
+    let mark = backlog.places[position].mark.clone();
+    changes.push(Change { range: mark, with: mark_of(status).to_owned() });
     let was = completed(&backlog.tasks);
     let before = u32::from(backlog.tasks[position].status == FileStatus::Done);
     let count = PlanValue::CompletedSteps(was - before + u32::from(status == FileStatus::Done));

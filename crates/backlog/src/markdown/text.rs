@@ -4,6 +4,9 @@ use std::ops::Range;
 
 use wiggum_core::task::Criterion;
 
+use super::SKIPPED;
+use super::command::{self, Said, code};
+
 /// How a note in brackets that names dependencies begins.
 pub(crate) const DEPENDS: [&str; 3] = ["depends on", "depends", "deps"];
 
@@ -12,6 +15,32 @@ pub(crate) struct Head {
     pub(crate) id: Option<String>,
     pub(crate) title: String,
     pub(crate) depends_on: Vec<String>,
+    /// What the text calls itself where that does not look like an id: `**Parser**: …`, `A: …`.
+    pub(crate) label: Option<Label>,
+}
+
+/// A word before the rest of a text.
+pub(crate) struct Label {
+    pub(crate) name: String,
+    pub(crate) rest: String,
+    /// It is a bold letter, or one in backticks: nobody writes that who means words.
+    pub(crate) is_letter: bool,
+}
+
+/// `**A**: text`, `**A:** text`, `` `A`: text `` or `A: text`.
+fn named(said: &str) -> Option<Label> {
+    let quote = ["**", "__", "`"].into_iter().find(|quote| said.starts_with(quote)).unwrap_or("");
+    let (name, rest) = match quote {
+        "" => said.split_once(':')?,
+        quote => said[quote.len()..].split_once(quote)?,
+    };
+    let is_closed = quote.is_empty() || name.ends_with(':') || rest.starts_with(':');
+    let name = name.trim_end_matches(':').trim();
+    let rest = rest.trim_start_matches(':').trim();
+    let is_letter =
+        !quote.is_empty() && name.len() == 1 && name.starts_with(|c: char| c.is_ascii_uppercase());
+    let is_name = is_closed && !name.is_empty() && !rest.is_empty();
+    is_name.then(|| Label { name: name.to_owned(), rest: rest.to_owned(), is_letter })
 }
 
 /// `None` where a box says nothing at all: there is nothing to do.
@@ -25,15 +54,41 @@ pub(crate) fn head(said: &str) -> Option<Head> {
         Some(_) | None => (id_note, said.to_owned()),
     };
     let depends_on = depends_note.map(|note| ids(&note)).unwrap_or_default();
-    (id.is_some() || !title.is_empty()).then_some(Head { id, title, depends_on })
+    let label = if id.is_none() { named(&title) } else { None };
+    (id.is_some() || !title.is_empty()).then_some(Head { id, title, depends_on, label })
+}
+
+/// Where a box says that it is skipped, with the blank before that: behind its words, where only other notes and
+/// comments may follow.
+pub(crate) fn skipped_note(said: &str) -> Option<Range<usize>> {
+    let lower = said.to_ascii_lowercase();
+    let at = lower.rfind(SKIPPED)?;
+    let mut behind = without_comments(&said[at + SKIPPED.len()..]);
+    take_note(&mut behind, &["id"]);
+    take_note(&mut behind, &DEPENDS);
+    let before = said[..at].trim_end();
+    let is_note = behind.trim().is_empty() && !before.is_empty() && before.len() < at;
+    is_note.then(|| before.len()..at + SKIPPED.len())
 }
 
 /// What a line under a box is about.
 pub(crate) enum Detail<'t> {
     Criteria(&'t str),
-    Check(Criterion),
+    Checks(Vec<Criterion>),
     DependsOn(&'t str),
+    /// It may be a check, or words.
+    Unclear,
     Other,
+}
+
+impl Detail<'_> {
+    fn of(said: Said) -> Self {
+        match said {
+            Said::Commands(commands) => Self::Checks(commands.into_iter().map(succeeds).collect()),
+            Said::Words => Self::Other,
+            Said::Unclear => Self::Unclear,
+        }
+    }
 }
 
 pub(crate) fn detail(content: &str) -> Detail<'_> {
@@ -47,30 +102,54 @@ pub(crate) fn detail(content: &str) -> Detail<'_> {
         | "ac"
         | "done when" => Detail::Criteria(said),
         "depends on" | "depends" | "dependencies" | "deps" => Detail::DependsOn(said),
-        "check" => match code(said) {
-            Some((command, _)) => Detail::Check(Criterion {
-                text: format!("`{command}` succeeds"),
-                check: Some(command.to_owned()),
-            }),
-            None => Detail::Other,
-        },
+        "check" | "checks" => Detail::of(command::behind_check(said)),
+        "verify" | "verification" => Detail::of(command::behind_verify(said)),
         _ => Detail::Other,
     }
 }
 
-/// A criterion, and its command where it says ``check: `cmd` ``.
-pub(crate) fn criterion(said: &str) -> Criterion {
+fn succeeds(command: String) -> Criterion {
+    Criterion { text: format!("`{command}` succeeds"), check: Some(command) }
+}
+
+/// A criterion with its command where it says ``check: `cmd` ``, and whether it may have one that cannot be told
+/// from words.
+pub(crate) fn criterion(said: &str) -> (Criterion, bool) {
     let lower = said.to_ascii_lowercase();
-    for (at, _) in lower.match_indices("check:") {
-        let (before, after) = (&said[..at], &said[at + "check:".len()..]);
-        let Some((command, rest)) = code(after) else { continue };
-        let before = before.trim_end().trim_end_matches(['(', '[', ';', ',', '-', '–', '—']).trim_end();
-        let rest = rest.trim_start_matches([')', ']']).trim();
-        let text = format!("{before} {rest}").trim().to_owned();
-        let text = if text.is_empty() { format!("`{command}` succeeds") } else { text };
-        return Criterion { text, check: Some(command.to_owned()) };
+    let mut unclear = false;
+    for label in ["check:", "verify:"] {
+        // Without backticks only the first counts: a line may be nothing but labels.
+        let mut looked = false;
+        for (at, _) in lower.match_indices(label) {
+            let (before, after) = (&said[..at], &said[at + label.len()..]);
+            let before = before.trim_end();
+            let stripped = before.trim_end_matches(['(', '[', ';', ',', '-', '–', '—']).trim_end();
+            let is_note = stripped.len() < before.len() || before.is_empty();
+            let (command, rest) = match code(after) {
+                Some((command, rest)) if is_note || label == "check:" => (command.to_owned(), rest),
+                Some(_) => continue,
+                None if !is_note || looked => continue,
+                None => {
+                    looked = true;
+                    let end = after.rfind([')', ']']).filter(|_| before.ends_with(['(', '[']));
+                    let (inside, rest) = after.split_at(end.unwrap_or(after.len()));
+                    match command::behind_verify(inside) {
+                        Said::Commands(commands) => (commands.join(" && "), rest),
+                        Said::Words => continue,
+                        Said::Unclear => {
+                            unclear = true;
+                            continue;
+                        }
+                    }
+                }
+            };
+            let rest = rest.trim_start_matches([')', ']']).trim();
+            let text = format!("{stripped} {rest}").trim().to_owned();
+            let text = if text.is_empty() { format!("`{command}` succeeds") } else { text };
+            return (Criterion { text, check: Some(command) }, false);
+        }
     }
-    Criterion { text: said.to_owned(), check: None }
+    (Criterion { text: said.to_owned(), check: None }, unclear)
 }
 
 /// Ids in a list such as ``A, `B` and C``; `none` names nothing.
@@ -94,6 +173,24 @@ pub(crate) fn is_set_aside(heading: &str) -> bool {
         .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase())
         .collect();
     ["optional", "future", "future enhancements", "nice to have"].contains(&words.join(" ").as_str())
+}
+
+/// Does a list item say of itself that it need not be done? `[ ]* text` is how Kiro writes it.
+pub(crate) fn is_optional(content: &str) -> bool {
+    let starred = content.strip_prefix('[').and_then(|inside| inside.split_once(']'));
+    if starred.is_some_and(|(mark, rest)| mark.chars().count() <= 1 && rest.starts_with('*')) {
+        return true;
+    }
+    let lower = without_comments(content).to_lowercase();
+    let said = lower.split_once(']').map_or(lower.as_str(), |(_, said)| said);
+    let noted = |open: char| {
+        said.split(open).skip(1).any(|note| {
+            let rest = note.trim_start().strip_prefix("optional");
+            rest.is_some_and(|rest| rest.starts_with([')', ']', ',', ':', ';', ' ']))
+        })
+    };
+    let begins = said.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_'));
+    begins.starts_with("optional:") || noted('(') || noted('[')
 }
 
 /// Is this a task id that stands out from words: `US-001`, `T1`, `auth-api-01`, `T1.2`?
@@ -205,10 +302,4 @@ pub(crate) fn label(content: &str) -> Option<(String, &str)> {
     let is_emphasised = name.len() < label.trim().len();
     let said = if is_emphasised { said.trim_start_matches(['*', '_']) } else { said };
     Some((name.trim().to_lowercase(), said.trim()))
-}
-
-/// The code span a text starts with, and what follows it.
-fn code(said: &str) -> Option<(&str, &str)> {
-    let (command, rest) = said.trim_start().strip_prefix('`')?.split_once('`')?;
-    (!command.trim().is_empty()).then(|| (command.trim(), rest))
 }

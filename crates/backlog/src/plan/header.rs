@@ -15,6 +15,8 @@ const MAX_ID: usize = 100;
 pub struct PlanHeader {
     /// From the file's name where the file does not say it.
     pub plan_id: String,
+    /// Does the file say its id itself?
+    pub says_id: bool,
     pub objective: String,
     pub total_steps: Option<u32>,
     pub completed_steps: Option<u32>,
@@ -73,8 +75,6 @@ impl Values {
 pub(crate) struct Front {
     pub(crate) header: PlanHeader,
     pub(crate) values: Values,
-    /// Does the file say its id itself?
-    pub(super) has_id: bool,
     /// Where the text behind it starts.
     pub(super) body_at: usize,
 }
@@ -242,7 +242,7 @@ fn take(front: &mut Front, text: &str, entry: &Entry<'_>, findings: &mut Finding
     };
     let counted = match entry.key {
         "plan_id" => {
-            if front.has_id {
+            if header.says_id {
                 findings.add(entry.key_at, "duplicate key `plan_id`; expected it once");
             } else if !is_id(said) {
                 findings.add(
@@ -250,7 +250,7 @@ fn take(front: &mut Front, text: &str, entry: &Entry<'_>, findings: &mut Finding
                     format!("plan_id `{said}` cannot name a file; expected letters, digits, `-`, `_` and `.`, at most {MAX_ID} bytes"),
                 );
             }
-            front.has_id = true;
+            header.says_id = true;
             header.plan_id = said.to_owned();
             return;
         }

@@ -123,8 +123,8 @@ struct Ours {
 
 impl Ours {
     fn new(root: &Path, iterations: usize) -> Outcome<Self> {
-        let database: PathBuf = root.join(".wiggum/wiggum.db");
-        fs::create_dir_all(root.join(".wiggum"))?;
+        let database: PathBuf = root.with_file_name("state").join("wiggum.db");
+        fs::create_dir_all(root.with_file_name("state"))?;
         let mut store = Store::open(&database)?;
         let repository = root.display().to_string();
         let identity =

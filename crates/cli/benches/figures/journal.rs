@@ -1,7 +1,5 @@
 //! Journals such as real loops write: most tasks fail once, are retried with feedback, and land.
 
-use std::path::Path;
-
 use jiff::Timestamp;
 use uuid::Uuid;
 use wiggum_core::event::{
@@ -11,6 +9,7 @@ use wiggum_core::ids::{Attempt, Iteration, LoopId, TaskId};
 use wiggum_core::policy::{Millis, Policy};
 use wiggum_core::state::Loop;
 use wiggum_core::task::{FileStatus, Task};
+use wiggum_engine::checkout::Checkout;
 use wiggum_store::{Append, Holder, Identity, Store};
 
 use crate::Outcome;
@@ -54,6 +53,7 @@ impl Writer {
                 version: "0.1.0".to_owned(),
                 git: true,
                 sandbox: String::new(),
+                tree: String::new(),
             },
             Event::BacklogRead {
                 revision: "0123456789abcdef".to_owned(),
@@ -100,6 +100,8 @@ fn attempt(task: &TaskId, iteration: Iteration, attempt: Attempt, code: i32, ver
         exit: Exit::Code { code },
         output: blob("test result: FAILED. 12 passed; 1 failed", iteration),
         duration: Millis(4321),
+        former: false,
+        tests: None,
     };
     vec![
         Event::IterationStarted {
@@ -114,6 +116,7 @@ fn attempt(task: &TaskId, iteration: Iteration, attempt: Attempt, code: i32, ver
             session: None,
             workspace: "/repository".to_owned(),
             prompt: blob("Work on the task below.", iteration),
+            accepted: false,
         },
         Event::AgentEnded {
             iteration,
@@ -145,6 +148,9 @@ fn attempt(task: &TaskId, iteration: Iteration, attempt: Attempt, code: i32, ver
             changed_total: 3,
             digest: hash(iteration),
             flags: Vec::new(),
+            former_checks: Vec::new(),
+            written_checks: Vec::new(),
+            redefined: Vec::new(),
         },
         Event::Judged { iteration, attempt, verdict, signals: Vec::new() },
     ]
@@ -163,9 +169,9 @@ fn blob(text: &str, iteration: Iteration) -> BlobRef {
 }
 
 /// A store whose only loop has at least so many events, with the status an engine would have left.
-pub(crate) fn store(root: &Path, events: usize) -> Outcome<(Store, LoopId)> {
-    let mut store = Store::open(&root.join(".wiggum/wiggum.db"))?;
-    let repository = root.display().to_string();
+pub(crate) fn store(checkout: &Checkout, events: usize) -> Outcome<(Store, LoopId)> {
+    let mut store = Store::open(&checkout.open(None)?.database())?;
+    let repository = checkout.path().display().to_string();
     let identity = Identity {
         repository: repository.clone(),
         backlog: crate::place::BACKLOG.to_owned(),

@@ -8,10 +8,12 @@
     reason = "starts programs to measure them, and no engine to keep a clock"
 )]
 
+mod admit;
 mod checkpoint;
 mod crowd;
 mod floor;
 mod fold;
+mod instructions;
 mod iteration;
 mod journal;
 mod page;
@@ -33,18 +35,20 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 type Measure = fn(&mut Table) -> Outcome<()>;
 
-const FIGURES: [(&str, Measure); 19] = [
+const FIGURES: [(&str, Measure); 21] = [
     // First, since its memory is the most that this process ever held.
     ("supervise", supervise::measure),
     ("iteration", iteration::wall),
     ("memory", iteration::memory),
     ("trace", trace::measure),
+    ("instructions", instructions::measure),
     ("version", start::version),
     ("hook", start::hook),
     ("status", start::status),
     ("checkpoint", checkpoint::measure),
     ("fold", fold::fold),
     ("schedule", fold::schedule),
+    ("admit", admit::measure),
     ("parse", parse::measure),
     ("crowd", crowd::measure),
     ("plan", vault::steps),

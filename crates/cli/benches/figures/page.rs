@@ -27,7 +27,7 @@ const MIB: f64 = 1024.0 * 1024.0;
 pub(crate) fn paint(table: &mut Table) -> Outcome<()> {
     let Some(browser) = Browser::find_or_skip("the page is not measured in a browser") else { return Ok(()) };
     let place = Place::with_backlog(3)?;
-    let (store, loop_id) = journal::store(&place.root().canonicalize()?, EVENTS)?;
+    let (store, loop_id) = journal::store(&place.checkout(), EVENTS)?;
     drop(store);
     let (_server, link) = serve(&place)?;
     let told = measured(
@@ -171,7 +171,9 @@ fn start(place: &Place, seconds: f64, more: &[&str]) -> Outcome<Ended> {
     command.args(["--sandbox", "none"]).args(more).stdout(Stdio::null()).stderr(Stdio::piped());
     let run = Ended(command.spawn()?);
     let begun = Instant::now();
-    while !place.root().join(".wiggum/wiggum.db").exists() {
+    let has_begun =
+        || place.checkout().find().is_ok_and(|dir| dir.is_some_and(|dir| dir.database().exists()));
+    while !has_begun() {
         if begun.elapsed() > Duration::from_secs(30) {
             return Err("the loop does not begin".into());
         }

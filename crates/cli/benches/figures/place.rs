@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
+use wiggum_engine::checkout::{Checkout, StateRoot};
 
 use crate::Outcome;
 
@@ -46,6 +47,12 @@ impl Place {
     /// Where programs run.
     pub(crate) fn root(&self) -> PathBuf {
         self.directory.path().join("repository")
+    }
+
+    /// The repository with its private state, as the program finds it.
+    pub(crate) fn checkout(&self) -> Checkout {
+        let root = StateRoot::new(self.directory.path().join("home/.local/state/wiggum"));
+        Checkout::new(self.root(), &root)
     }
 
     pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {

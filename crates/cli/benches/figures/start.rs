@@ -51,8 +51,7 @@ pub(crate) fn hook(table: &mut Table) -> Outcome<()> {
 
 pub(crate) fn status(table: &mut Table) -> Outcome<()> {
     let place = Place::with_backlog(3)?;
-    let root = place.root().canonicalize()?;
-    let (store, loop_id) = journal::store(&root, EVENTS)?;
+    let (store, loop_id) = journal::store(&place.checkout(), EVENTS)?;
     let path = store.path().to_owned();
     drop(store);
     let mut opened = Vec::new();

@@ -98,6 +98,7 @@ fn beginning() -> Outcome<Vec<Envelope>> {
             version: text("0"),
             git: true,
             sandbox: String::new(),
+            tree: String::new(),
         },
         Event::BacklogRead {
             revision: String::new(),
@@ -118,6 +119,7 @@ fn beginning() -> Outcome<Vec<Envelope>> {
             session: None,
             workspace: text("/r"),
             prompt: BlobRef::default(),
+            accepted: false,
         },
     ];
     events.into_iter().enumerate().map(|(number, event)| envelope(number + 1, event)).collect()

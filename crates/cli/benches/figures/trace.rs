@@ -128,11 +128,11 @@ fn name_of(path: &str, root: &Path) -> String {
     let inside = Path::new(path).strip_prefix(root).unwrap_or(Path::new(path)).to_string_lossy().into_owned();
     match inside.as_str() {
         "" => "the backlog's directory".to_owned(),
-        ".wiggum/wiggum.db-wal" => "the journal (write-ahead log)".to_owned(),
-        ".wiggum/wiggum.db" => "the journal (checkpoint)".to_owned(),
+        other if other.ends_with("/wiggum.db-wal") => "the journal (write-ahead log)".to_owned(),
+        other if other.ends_with("/wiggum.db") => "the journal (checkpoint)".to_owned(),
         other if other.starts_with(&format!(".{BACKLOG}")) => "the backlog".to_owned(),
         // Its directory has the loop's id for a name.
-        other if other.starts_with(".wiggum/loops/") => "files of the loop".to_owned(),
+        other if other.contains("/loops/") => "files of the loop".to_owned(),
         other if other.starts_with(".git/objects") => "git's objects".to_owned(),
         other if other.starts_with(".git/") => "git's refs and the like".to_owned(),
         other => other.to_owned(),

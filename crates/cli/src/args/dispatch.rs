@@ -12,6 +12,11 @@ pub(crate) enum DispatchCommand {
     #[command(after_help = "Examples:\n  wiggum dispatch start api --agent claude\n  \
                             wiggum dispatch start web --command 'codex --full-auto' --dir ../web")]
     Start(DispatchStart),
+    /// Give a name to an agent that lives in a tmux pane already
+    #[command(after_help = "Examples:\n  wiggum dispatch adopt api --pane %3\n  \
+                            wiggum dispatch adopt web --pane work:2.1 --dir ../web\n\n\
+                            `tmux list-panes -a` lists the panes.")]
+    Adopt(DispatchAdopt),
     /// Give an agent a task and prompt it again until the task is done
     ///
     /// Exit codes: 0 done, 2 usage, 3 iteration limit, 6 a person is needed, 7 a guard ended it,
@@ -23,7 +28,7 @@ pub(crate) enum DispatchCommand {
     Send(Box<DispatchSend>),
     /// The agents, what they do and how far they are
     List(OutputArgs),
-    /// End an agent's program and everything it started
+    /// End an agent's program and everything it started; one that was adopted is only let go
     Stop {
         /// The agent's name
         name: String,
@@ -51,6 +56,21 @@ pub(crate) struct DispatchStart {
     /// The tmux session that gets the window
     #[arg(long, value_name = "SESSION", default_value = "wiggum")]
     pub(crate) tmux: String,
+    /// The socket of another tmux server than your usual one
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DispatchAdopt {
+    /// A name of your choice: letters, digits, `-` and `_`
+    pub(crate) name: String,
+    /// The pane, as tmux calls it: `%3`, or `session:window.pane`
+    #[arg(long, value_name = "PANE")]
+    pub(crate) pane: String,
+    /// Where it works [default: where the pane is]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
     /// The socket of another tmux server than your usual one
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,

@@ -14,7 +14,7 @@ Examples:
 
 Agents do one of these with an attempt, as often as --agents weighs it: done, lie, idle, fail, odd (fails
 in another way every time), ask, limit, overload, truncated, hang, slow, meddle (writes statuses into the
-backlog). Faults are crash, hang, lie, limit, slow-disk, full-disk, lost-answer and clock-jump.";
+backlog), chatter (talks and does nothing), build (waits for hours). Faults are crash, hang, lie, limit, slow-disk, full-disk, lost-answer and clock-jump.";
 
 #[derive(Debug, Args)]
 pub(crate) struct SimulateArgs {

@@ -13,6 +13,7 @@ use wiggum_workspace::process::{self, CommandLine, Launch};
 use crate::api;
 use crate::args::OutputArgs;
 use crate::commands::{print_json, surroundings};
+use crate::config::agents::NamedAgent;
 use crate::config::{self, Config, Flags};
 use crate::failure::Failure;
 use crate::sandbox::sandbox;
@@ -60,6 +61,14 @@ pub(crate) fn agents(args: &OutputArgs) -> Result<ExitCode, Failure> {
     Ok(term::print(&format!("{}\nsandbox: {}\n", text(&rows), harmless(&around))))
 }
 
+/// The coding agents whose programs are there, in the order in which they are listed.
+pub(crate) fn installed(directory: &Path) -> Vec<&'static str> {
+    let programs = Family::ALL.into_iter().filter(|family| !family.is_built_in());
+    let is_there =
+        |family: &Family| CommandLine::new(family.program(), Vec::<String>::new()).resolve(directory).is_ok();
+    programs.filter(is_there).map(Family::name).collect()
+}
+
 fn row(workspace: &Path, config: &Config, name: &str) -> Row {
     let order: Vec<&String> = config.agent.name.iter().chain(&config.agent.fallback).collect();
     let is_first = config.agent.name.as_deref() == Some(name);
@@ -79,7 +88,9 @@ fn row(workspace: &Path, config: &Config, name: &str) -> Row {
     };
     let login = family.map(|family| match family.is_built_in() {
         true => api::login(&described),
-        false => login(family, &described.env),
+        false => {
+            withheld(config, name, family, described.clone()).unwrap_or_else(|| login(family, &described.env))
+        }
     });
     Row {
         name: name.to_owned(),
@@ -111,12 +122,22 @@ fn login(family: Family, own: &std::collections::BTreeMap<String, String>) -> Lo
     family.login(&variable, &home)
 }
 
+/// A key that the agent's own settings name, and that it does not get.
+fn withheld(config: &Config, name: &str, family: Family, described: NamedAgent) -> Option<Login> {
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let variable = family.key_variable(&|name| std::env::var(name).ok(), &home)?;
+    let agent = team::named(config, name, described, false).ok()?;
+    agent.about_withheld(&variable).map(Login::NotLoggedIn)
+}
+
 fn abilities(abilities: Abilities) -> Vec<&'static str> {
-    let Abilities { live, usage, cost, nudge, resume, sandbox, mcp } = abilities;
+    let Abilities { live, usage, cost, nudge, resume, sandbox, mcp, usage_live, .. } = abilities;
     let all = [
         (live, "live"),
         (usage, "usage"),
         (cost, "cost"),
+        // Stopped at a budget in the middle of its work.
+        (usage_live, "budget"),
         (nudge, "nudge"),
         (resume, "resume"),
         (sandbox, "sandbox"),

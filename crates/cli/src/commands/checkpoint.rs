@@ -114,7 +114,7 @@ fn create(args: &LoopArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::usage("nothing has happened in this loop yet").hint("`wiggum run` starts it"));
     }
     let kept = if loops.lease(record.id)?.alive().is_some() {
-        let settled = Settled { silence: "asked for", takes_time: false };
+        let settled = Settled { silence: "asked for", ..Settled::default() };
         let reply = loops.deliver(&record, &Request::Checkpoint, &who(), settled)?;
         let mine = |kept: &Kept| kept.seq > before && kept.by == who();
         match checkpoints::list(&loops.store, record.id)?.into_iter().find(mine) {
@@ -227,6 +227,7 @@ fn text(kept: &Kept, checkpoint: &Checkpoint, style: Style) -> String {
     line("branch", recovery.branch.as_deref().unwrap_or_default());
     line("work kept", recovery.kept_under.as_deref().unwrap_or_default());
     line("journal", &format!("up to event {}", recovery.seq));
+    recovery.rollback_instructions.iter().for_each(|step| line("go back", step));
     out
 }
 
@@ -337,7 +338,7 @@ fn settings(loops: &Loops, record: &LoopRecord) -> Result<Settings, Failure> {
     Ok(Settings {
         name: record.identity.name.clone(),
         wiggum: own_path()?,
-        ..Settings::new(&loops.workspace, &record.identity.backlog, Vec::new())
+        ..Settings::new(loops.checkout.clone(), &record.identity.backlog, Vec::new())
     })
 }
 

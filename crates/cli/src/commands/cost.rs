@@ -3,6 +3,8 @@
 
 use std::process::ExitCode;
 
+use jiff::Timestamp;
+use wiggum_core::price::Parts;
 use wiggum_engine::desk::calls::Spent;
 use wiggum_engine::desk::cost::{self, IntervalShown, Report, Row};
 
@@ -15,7 +17,7 @@ use crate::term::{self, Style, harmless};
 
 pub(crate) fn cost(args: &CostArgs) -> Result<ExitCode, Failure> {
     let Some(loops) = loops::open()? else { return no_loops(args.of.output.json) };
-    let report = cost::report(&loops, args.of.which.as_deref(), args.by)?;
+    let report = cost::report(&loops, args.of.which.as_deref(), args.by, Timestamp::now())?;
     if args.of.output.json {
         return print_json(&report);
     }
@@ -26,7 +28,7 @@ pub(crate) fn cost(args: &CostArgs) -> Result<ExitCode, Failure> {
 }
 
 const CSV_HEAD: &str = "calls,input_tokens,output_tokens,cache_read_tokens,cache_write_tokens,cost_usd,\
-                        unpriced_tokens,without_figures";
+                        unpriced_tokens,without_figures,input_usd,output_usd,cache_read_usd,cache_write_usd";
 
 /// One line for each row; the total is their sum. No cost is an empty field.
 fn csv(report: &Report) -> String {
@@ -35,13 +37,38 @@ fn csv(report: &Report) -> String {
         let Spent { calls, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, .. } = spent;
         let cost = spent.cost_usd.map_or_else(String::new, |cost| cost.to_string());
         text.push_str(&format!(
-            "{},{calls},{input_tokens},{output_tokens},{cache_read_tokens},{cache_write_tokens},{cost},{},{}\r\n",
+            "{},{calls},{input_tokens},{output_tokens},{cache_read_tokens},{cache_write_tokens},{cost},{},{},{}\r\n",
             field(key),
             spent.unpriced_tokens,
             spent.without_figures,
+            by_kind(spent).map(|(_, cost)| cost.map_or_else(String::new, |cost| cost.to_string())).join(","),
         ));
     }
     text
+}
+
+/// What each kind of token cost, where that is known.
+fn by_kind(spent: &Spent) -> [(&'static str, Option<f64>); 4] {
+    let of = |cost: fn(Parts) -> f64| spent.cost_by_kind.map(cost);
+    [
+        ("input", of(|parts| parts.input_usd)),
+        ("output", of(|parts| parts.output_usd)),
+        ("cache read", of(|parts| parts.cache_read_usd)),
+        ("cache write", of(|parts| parts.cache_write_usd)),
+    ]
+}
+
+/// The same in a line for people; nothing where nothing is known.
+fn kinds(spent: &Spent) -> String {
+    let known = by_kind(spent).into_iter().filter_map(|(kind, cost)| Some((kind, cost?)));
+    let mut parts: Vec<String> = known.map(|(kind, cost)| format!("{kind} {}", dollars(cost))).collect();
+    if parts.is_empty() {
+        return String::new();
+    }
+    if spent.unsplit_usd > 0.0 {
+        parts.push(format!("not split {}", dollars(spent.unsplit_usd)));
+    }
+    format!("  by kind of token: {}\n", parts.join(", "))
 }
 
 /// As RFC 4180 wants it. What a spreadsheet would take for a formula is not one.
@@ -57,6 +84,7 @@ fn text(report: &Report, with_forecast: bool, canvas: Canvas, style: Style) -> S
     }
     let mut text = style.bold(&format!("{}\n", harmless(&report.name)));
     text.push_str(&table(report));
+    text.push_str(&kinds(&report.total));
     for limit in &report.budgets {
         let line = format!("  {} budget: {}\n", limit.scope, budget(limit, report.total.unpriced_tokens));
         text.push_str(&if limit.spent >= limit.limit { style.red(&line) } else { line });

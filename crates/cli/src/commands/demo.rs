@@ -7,12 +7,13 @@ use std::process::ExitCode;
 use wiggum_agents::script::{self, Role};
 use wiggum_core::event::{Answer, Envelope, Event, Request};
 use wiggum_core::state::Loop;
+use wiggum_engine::checkout::{Checkout, StateRoot};
 use wiggum_engine::{Engine, Input, Observer, Outcome, Remote};
 use wiggum_workspace::git::Git;
 use wiggum_workspace::process::{self, CommandLine, Launch};
 
 use crate::args::DemoArgs;
-use crate::commands::run;
+use crate::commands::{run, surroundings_of};
 use crate::config::{self, Flags, Sources};
 use crate::failure::Failure;
 use crate::narrate::Narrator;
@@ -118,7 +119,7 @@ fn work(repository: &Path) -> Result<Outcome, Failure> {
     let config =
         config::resolve(&Sources { workspace: repository, user_file: None, env: &env, flags: &flags })?;
     // The question is answered by the demo itself, as a person would within a few seconds.
-    let settings = run::settings(repository, config, true)?;
+    let settings = run::settings_of(checkout(repository), config, true)?;
     let narrator = Narrator::new(None);
     let mut observer = Answering { narrator, remote: None };
     drop(process::adopt_orphans());
@@ -129,6 +130,13 @@ fn work(repository: &Path) -> Result<Outcome, Failure> {
     let remote = engine.remote();
     std::thread::spawn(move || answer_questions(&receiver, &remote));
     Ok(engine.run()?)
+}
+
+/// Where `wiggum show` looks for it afterwards; beside it where there is no such place.
+fn checkout(repository: &Path) -> Checkout {
+    surroundings_of(repository.to_owned())
+        .checkout()
+        .unwrap_or_else(|_| Checkout::new(repository, &StateRoot::new(repository.with_file_name("state"))))
 }
 
 fn answer_questions(questions: &std::sync::mpsc::Receiver<Request>, remote: &Remote) {

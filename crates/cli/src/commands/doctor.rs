@@ -9,17 +9,21 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde::Serialize;
+use wiggum_core::definition::Definition;
+use wiggum_engine::Sandbox;
 use wiggum_engine::error::chain;
+use wiggum_engine::former::FilesNow;
 use wiggum_engine::state_dir::StateDir;
 use wiggum_workspace::git::Git;
 use wiggum_workspace::process::{self, CommandLine, Launch};
 
 use crate::args::DoctorArgs;
+use crate::commands::Surroundings;
 use crate::commands::loops::Loops;
 use crate::commands::{notify, print_json, refuse_inside_agent, run, surroundings};
 use crate::config::{self, Config, Flags};
 use crate::detect;
-use crate::failure::{FAILURE, Failure};
+use crate::failure::{CANNOT_SIGN, FAILURE, Failure};
 use crate::sandbox::sandbox;
 use crate::team::team;
 use crate::term::{self, Style};
@@ -136,15 +140,17 @@ fn examine() -> Result<Vec<Finding>, Failure> {
             "loops work here, but nothing is committed: `git init` changes that",
         )),
     }
-    findings.extend(state_directory(workspace, git.as_ref()));
+    let resolved = config::resolve(&here.sources(&Flags::default()));
+    let sandbox = resolved.as_ref().ok().and_then(|config| sandbox(workspace, config).ok());
+    findings.extend(state_directory(&here, git.as_ref(), sandbox.as_ref()));
     findings.push(disk_space(workspace));
-    match config::resolve(&here.sources(&Flags::default())) {
+    match resolved {
         Ok(config) => findings.extend(configuration(workspace, &config)),
         Err(problems) => findings.push(Finding::failure("config", problems.into())),
     }
-    match Loops::of(workspace) {
+    match here.checkout().and_then(|checkout| Ok(Loops::of(&checkout)?)) {
         Ok(loops) => findings.extend(stored::examine(loops.as_ref(), git.as_ref())),
-        Err(failure) => findings.push(Finding::failure("store", failure.into())),
+        Err(failure) => findings.push(Finding::failure("store", failure)),
     }
     findings.extend(stored::backlog());
     Ok(findings)
@@ -220,6 +226,15 @@ fn repository(git: &Git) -> Vec<Finding> {
             "`git config --global user.name …` and `user.email …`",
         ));
     }
+    match git.signing_problem() {
+        Ok(None) => {}
+        Ok(Some(message)) => findings.push(Finding::problem(
+            "git",
+            format!("commits cannot be signed (commit.gpgsign): {message}"),
+            CANNOT_SIGN,
+        )),
+        Err(error) => findings.push(Finding::problem("git", chain(&error), "is the repository damaged?")),
+    }
     findings
 }
 
@@ -253,47 +268,74 @@ fn git_lines(git: &Git, args: &[&str]) -> Option<Vec<String>> {
     output.exit.success().then(|| text.lines().map(str::to_owned).collect())
 }
 
-fn state_directory(workspace: &Path, git: Option<&Git>) -> Vec<Finding> {
-    let dir = StateDir::of(workspace);
-    let Ok(metadata) = dir.path().metadata() else { return Vec::new() };
-    let mut findings = Vec::new();
-    let mode = metadata.permissions().mode() & 0o777;
-    if mode & 0o077 != 0 {
-        findings.push(
-            Finding::warning(
-                "state",
-                format!("{} can be read by others (mode {mode:03o})", StateDir::NAME),
-                format!("`chmod 700 {}`", StateDir::NAME),
-            )
-            .mended_by(Remedy::MakePrivate),
-        );
-    }
-    let inside = format!("{}/", StateDir::NAME);
-    if let Some(git) = git {
-        match (git.is_tracked(StateDir::NAME), git.ignored(&inside)) {
-            (Ok(true), _) => findings.push(Finding::problem(
-                "state",
-                format!("{} is tracked by git", StateDir::NAME),
-                format!("`git rm -r --cached {}`, and add it to .gitignore", StateDir::NAME),
-            )),
-            (Ok(false), Ok(false)) => findings.push(
-                Finding::warning(
-                    "state",
-                    format!("{} is not ignored by git", StateDir::NAME),
-                    format!("add `{inside}` to .gitignore"),
-                )
-                .mended_by(Remedy::Exclude),
-            ),
-            (Ok(false), Ok(true)) => {}
-            (Err(error), _) | (_, Err(error)) => {
-                findings.push(Finding::problem("state", chain(&error), "is the repository damaged?"));
-            }
+/// Where the private state is, whether others can read it, and whether git sees our files in the checkout.
+fn state_directory(here: &Surroundings, git: Option<&Git>, sandbox: Option<&Sandbox>) -> Vec<Finding> {
+    let dir = match here.checkout().and_then(|checkout| Ok(checkout.find()?)) {
+        Ok(Some(dir)) => dir,
+        Ok(None) => return Vec::new(),
+        Err(failure) => {
+            let hint = failure.hint.unwrap_or_default();
+            return vec![Finding::problem("state", failure.message, hint)];
         }
+    };
+    let mut findings: Vec<Finding> = readable_by_others(&dir).into_iter().collect();
+    findings.extend(git.and_then(shown_by_git));
+    if dir.path() != dir.shared() && dir.shared().join("wiggum.db").exists() {
+        findings.push(Finding::warning(
+            "state",
+            format!("{}/wiggum.db is not used: the journal is in {}", StateDir::NAME, dir.path().display()),
+            "it came with the repository or from an older version; remove it".to_owned(),
+        ));
+    }
+    if sandbox.is_some_and(|sandbox| sandbox.leaves_open(dir.path())) {
+        findings.push(Finding::warning(
+            "state",
+            format!("agents in the sandbox can write to {}", dir.path().display()),
+            "`state_root` in wiggum.toml moves it out of temporary directories and caches".to_owned(),
+        ));
     }
     if findings.is_empty() {
-        findings.push(Finding::ok("state", format!("{} is private and out of git", StateDir::NAME)));
+        findings.push(Finding::ok("state", format!("private, in {}", dir.path().display())));
     }
     findings
+}
+
+fn readable_by_others(dir: &StateDir) -> Option<Finding> {
+    let mode = dir.path().metadata().ok()?.permissions().mode() & 0o777;
+    let path = dir.path().display();
+    let finding = || {
+        Finding::warning(
+            "state",
+            format!("{path} can be read by others (mode {mode:03o})"),
+            format!("`chmod 700 {path}`"),
+        )
+        .mended_by(Remedy::MakePrivate)
+    };
+    (mode & 0o077 != 0).then(finding)
+}
+
+/// The mark of a checkout is its own: in a clone it would be wrong.
+fn shown_by_git(git: &Git) -> Option<Finding> {
+    let mark = format!("{}/store", StateDir::NAME);
+    match (git.is_tracked(&mark), git.ignored(&mark)) {
+        (Ok(true), _) => Some(Finding::problem(
+            "state",
+            format!("{mark} is tracked by git"),
+            format!("`git rm --cached {mark}`, and `wiggum init` for what to ignore"),
+        )),
+        (Ok(false), Ok(false)) => Some(
+            Finding::warning(
+                "state",
+                format!("{}/ is not ignored by git", StateDir::NAME),
+                "`wiggum init` adds what to ignore to .gitignore".to_owned(),
+            )
+            .mended_by(Remedy::Exclude),
+        ),
+        (Ok(false), Ok(true)) => None,
+        (Err(error), _) | (_, Err(error)) => {
+            Some(Finding::problem("state", chain(&error), "is the repository damaged?"))
+        }
+    }
 }
 
 fn disk_space(workspace: &Path) -> Finding {
@@ -320,7 +362,7 @@ fn configuration(workspace: &Path, config: &Config) -> Vec<Finding> {
             Err(error) => Finding::problem("agent", chain(&error), "mend the scenario"),
         },
         (None, Some(line)) => command("agent", workspace, line, "agent command"),
-        (None, None) if config.agent.name.is_some() => match team(workspace, config, false) {
+        (None, None) if config.agent.name.is_some() => match team(workspace, config, false, &[]) {
             Ok(team) => Finding::ok("agent", team.rules.order.join(", else ")),
             Err(failure) => Finding::failure("agent", failure),
         },
@@ -354,17 +396,42 @@ fn configuration(workspace: &Path, config: &Config) -> Vec<Finding> {
             "set `verify` under [checks] in wiggum.toml",
         ));
     }
-    findings.extend(verify.iter().map(|line| command("verify", workspace, line, "verify command")));
+    findings.extend(verify.iter().map(|line| defined(check(workspace, line), workspace, line)));
     findings
+}
+
+/// With what defines the check: whoever changes that does not change the verdict.
+fn defined(mut finding: Finding, workspace: &Path, line: &str) -> Finding {
+    let parts = Definition::of([line], &FilesNow::new(workspace)).describe();
+    if finding.level == Level::Ok && !parts.is_empty() {
+        finding.message.push_str(&format!(" (defined by: {})", parts.join("; ")));
+    }
+    finding
 }
 
 /// Secrets of the environment that the agent does not get, which may be a surprise to it.
 fn withheld(workspace: &Path, config: &Config) -> Option<Finding> {
-    let team = team(workspace, config, false).ok()?;
+    let team = team(workspace, config, false, &[]).ok()?;
     let first = team.rules.order.first()?;
     let names = team.agents.iter().find(|agent| agent.name == *first)?.withheld();
     let text = format!("withheld from the agent: {} (`agent.pass_env` passes them on)", names.join(", "));
     (!names.is_empty()).then(|| Finding::ok("secrets", text))
+}
+
+/// A check that cannot run yet keeps no run from starting.
+fn check(workspace: &Path, line: &str) -> Finding {
+    let program = match run::valid(line, "verify command") {
+        Ok(program) => program,
+        Err(failure) => return Finding::failure("verify", failure),
+    };
+    match program.resolve(workspace) {
+        Ok(_) => Finding::ok("verify", line),
+        Err(error) => Finding::warning(
+            "verify",
+            format!("`{line}` cannot run yet: {error}"),
+            "install it or give its full path; until it can run, it refutes every claim",
+        ),
+    }
 }
 
 fn command(about: &'static str, workspace: &Path, line: &str, what: &str) -> Finding {

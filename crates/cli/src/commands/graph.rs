@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use wiggum_core::activity::{EngineState, task_word};
 use wiggum_core::task::{FileStatus, Task};
 use wiggum_core::tasks::TaskState;
 
@@ -12,10 +13,10 @@ use crate::term;
 
 pub(crate) fn graph(args: &GraphArgs) -> Result<ExitCode, Failure> {
     let mut open = backlog::find(args.backlog.as_deref())?;
-    let state = open.any_state()?;
+    let (state, engine) = (open.any_state()?, open.engine()?);
     let class = |task: &Task| {
         let known = state.as_ref().and_then(|state| state.task(&task.id));
-        known.map_or_else(|| class_of_status(task.status), |entry| class_of_state(&entry.state))
+        known.map_or_else(|| class_of_status(task.status), |entry| class_of_state(&entry.state, engine))
     };
     let tasks = open.backlog()?.tasks();
     let nodes: Vec<Node<'_>> = tasks.iter().map(|task| Node { task, class: class(task) }).collect();
@@ -31,9 +32,10 @@ struct Node<'a> {
 }
 
 /// Classes with their fill and line colours; black text is readable on all of them.
-const CLASSES: [(&str, &str, &str); 7] = [
+const CLASSES: [(&str, &str, &str); 8] = [
     ("open", "#edf2f7", "#718096"),
     ("running", "#bee3f8", "#2b6cb0"),
+    ("interrupted", "#feebc8", "#c05621"),
     ("parked", "#fefcbf", "#b7791f"),
     ("done", "#c6f6d5", "#2f855a"),
     ("unverified", "#e6fffa", "#2c7a7b"),
@@ -41,15 +43,15 @@ const CLASSES: [(&str, &str, &str); 7] = [
     ("skipped", "#e2e8f0", "#a0aec0"),
 ];
 
-fn class_of_state(state: &TaskState) -> &'static str {
+fn class_of_state(state: &TaskState, engine: EngineState) -> &'static str {
     match state {
-        TaskState::Open => "open",
-        TaskState::Running => "running",
-        TaskState::Parked(_) => "parked",
-        TaskState::Done { verified: true } => "done",
-        TaskState::Done { verified: false } => "unverified",
-        TaskState::Failed { .. } => "failed",
-        TaskState::Skipped => "skipped",
+        TaskState::Done { verified: false, .. } => "unverified",
+        TaskState::Open
+        | TaskState::Running
+        | TaskState::Parked(_)
+        | TaskState::Done { verified: true, .. }
+        | TaskState::Failed { .. }
+        | TaskState::Skipped => task_word(state, engine),
     }
 }
 

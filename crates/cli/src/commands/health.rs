@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use jiff::Timestamp;
+use wiggum_core::activity::Activity;
 pub(crate) use wiggum_engine::desk::health::{LoopHealth, all, of};
 use wiggum_engine::status::BreakerStatus;
 use wiggum_engine::words::one_line;
@@ -55,16 +56,23 @@ fn block(seen: &LoopHealth, now: Timestamp, style: Style) -> String {
 }
 
 pub(crate) fn state_words(seen: &LoopHealth, style: Style) -> String {
-    if seen.died {
-        return style.red("interrupted: its engine died");
-    }
-    if seen.interrupted {
-        return style.yellow("interrupted");
-    }
-    match seen.state.as_str() {
-        "running" | "completing" | "completed" => style.green(&seen.state),
-        "failed" => style.red(&seen.state),
-        _ => style.yellow(&seen.state),
+    activity_words(seen.activity, &seen.state, style)
+}
+
+/// What a loop does; while it runs, its state says more.
+pub(crate) fn activity_words(activity: Activity, state: &str, style: Style) -> String {
+    match activity {
+        Activity::Running => style.green(state),
+        Activity::Completed => style.green(activity.says()),
+        Activity::Died | Activity::Failed => style.red(activity.says()),
+        Activity::NotStarted
+        | Activity::Waiting
+        | Activity::Blocked
+        | Activity::Paused
+        | Activity::Interrupted
+        | Activity::PersonNeeded
+        | Activity::Terminated
+        | Activity::Restored => style.yellow(activity.says()),
     }
 }
 

@@ -33,12 +33,14 @@ mod tui;
 mod vault;
 
 pub(crate) use run::resolvable;
+pub(crate) use session::Task;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde::Serialize;
+use wiggum_engine::checkout::Checkout;
 use wiggum_store::Registry;
 
 use crate::api;
@@ -107,11 +109,14 @@ pub(crate) fn become_program() -> ExitCode {
 /// Where a command was called, and what around it is configuration.
 pub(crate) struct Surroundings {
     pub(crate) workspace: PathBuf,
+    /// The directory itself: the workspace or one inside it.
+    pub(crate) directory: PathBuf,
     env: BTreeMap<String, String>,
 }
 
 pub(crate) fn surroundings() -> Result<Surroundings, Failure> {
-    Ok(surroundings_of(run::workspace()?))
+    let directory = run::directory()?;
+    Ok(Surroundings { directory, ..surroundings_of(run::workspace()?) })
 }
 
 /// As [`surroundings`], for a directory that was named.
@@ -119,10 +124,16 @@ pub(crate) fn surroundings_of(workspace: PathBuf) -> Surroundings {
     let env = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
-    Surroundings { workspace, env }
+    Surroundings { directory: workspace.clone(), workspace, env }
 }
 
 impl Surroundings {
+    /// The workspace with its private state.
+    pub(crate) fn checkout(&self) -> Result<Checkout, Failure> {
+        let root = config::state_root(&self.sources(&Flags::default()))?;
+        Ok(Checkout::new(&self.workspace, &root))
+    }
+
     /// Where the loops of this machine are entered.
     pub(crate) fn registry(&self) -> Option<PathBuf> {
         Some(config::data_dir(&self.env)?.join(Registry::FILE))
@@ -133,9 +144,19 @@ impl Surroundings {
     }
 }
 
+/// Were we called by the agent of a loop, or by what it started?
+pub(crate) fn is_inside_agent() -> bool {
+    std::env::var_os("WIGGUM_LOOP_ID").is_some()
+}
+
+/// The loop whose agent called us.
+pub(crate) fn own_loop() -> Option<String> {
+    std::env::var("WIGGUM_LOOP_ID").ok().filter(|id| !id.is_empty())
+}
+
 /// What agents may not do with the loop that runs them.
 pub(crate) fn refuse_inside_agent() -> Result<(), Failure> {
-    if std::env::var_os("WIGGUM_LOOP_ID").is_none() {
+    if !is_inside_agent() {
         return Ok(());
     }
     Err(Failure::usage("statuses and answers belong to people: claim the task instead")
@@ -166,8 +187,8 @@ pub(crate) fn find_backlog(workspace: &Path, named: Option<&Path>) -> Result<Pat
         wiggum_backlog::candidates().iter().map(|name| workspace.join(name)).find(|path| path.is_file());
     found.ok_or_else(|| {
         Failure::usage(format!("no backlog in {}", workspace.display())).hint(
-            "name one: `wiggum run PRD.json`. Understood are PRD.json, tasks.json, Plan.md, fix_plan.md and \
-             other Markdown with checkboxes",
+            "name one: `wiggum run PRD.json`. It may be a PRD.json, tasks.json, Plan.md, fix_plan.md or any \
+             Markdown with boxes (`- [ ] text`)",
         )
     })
 }

@@ -35,7 +35,16 @@ pub(crate) fn beside(here: &Surroundings, config: &Config) -> Option<Courier> {
             term::note(&format!("note: `{}` is not told: it {problem}\n", target.name));
         }
     }
-    (!targets.is_empty()).then(|| Courier::start(&here.workspace, targets))
+    if targets.is_empty() {
+        return None;
+    }
+    match here.checkout().and_then(|checkout| Ok(checkout.open(None)?)) {
+        Ok(dir) => Some(Courier::start(&dir, targets)),
+        Err(failure) => {
+            term::note(&format!("warning: nobody is told: {}\n", failure.message));
+            None
+        }
+    }
 }
 
 fn targets(here: &Surroundings, config: &Config) -> Vec<Target> {
@@ -189,7 +198,7 @@ struct GivenUp {
 fn status(args: &NotifyStatus) -> Result<ExitCode, Failure> {
     let here = surroundings()?;
     let targets = meant(&here, None)?;
-    let mut loops = Loops::of(&here.workspace)?;
+    let mut loops = Loops::of(&here.checkout()?)?;
     let rows = match &loops {
         Some(loops) => standing(loops, targets)?,
         None => targets.into_iter().map(|target| told(target, Vec::new(), Vec::new())).collect(),
@@ -300,7 +309,10 @@ fn deliver(args: &NotifyWhich) -> Result<ExitCode, Failure> {
     refuse_inside_agent()?;
     let here = surroundings()?;
     let targets = meant(&here, args.name.as_deref())?;
-    let sent = wiggum_notify::deliver(&here.workspace, targets);
+    let sent = match here.checkout()?.find()? {
+        Some(dir) => wiggum_notify::deliver(&dir, targets),
+        None => Vec::new(),
+    };
     let left = sent.iter().any(|one| one.left || one.given_up > 0);
     if args.output.json {
         print_json(&sent)?;

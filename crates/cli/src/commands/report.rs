@@ -3,8 +3,6 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use jiff::Timestamp;
-use wiggum_engine::report::Report;
 use wiggum_workspace::paths::write_whole;
 
 use crate::args::ReportArgs;
@@ -20,7 +18,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
             wiggum_web::file(&loops, &record).map_err(|refusal| Failure::other(refusal.to_string()))?;
         write(file, &page)?;
     }
-    let report = Report::read(&loops.store, record.id, Timestamp::now())?;
+    let report = loops.report(&record)?;
     if args.of.output.json {
         return print_json(&report);
     }

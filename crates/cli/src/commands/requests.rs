@@ -46,7 +46,9 @@ pub(crate) fn retry(args: &TaskArgs) -> Result<ExitCode, Failure> {
 
 pub(crate) fn answer(args: &AnswerArgs) -> Result<ExitCode, Failure> {
     refuse_inside_agent()?;
-    let given = loops::require()?.answer(args.of.which.as_deref(), &args.question, &args.answer, &who())?;
+    let answer = args.answer.join(" ");
+    let mut loops = loops::require()?;
+    let given = loops.answer_or_correct(args.of.which.as_deref(), &args.question, &answer, &who())?;
     let Given { record, request, reply } = &given;
     show(record, request, reply, args.of.output.json)
 }

@@ -7,30 +7,40 @@ use std::sync::Arc;
 
 use wiggum_backlog::{Backlog, PlanHeader};
 use wiggum_core::ids::LoopId;
-use wiggum_core::policy::{Millis, Policy};
+use wiggum_core::policy::{Baseline, Millis, Policy};
+use wiggum_engine::backlog_file::BacklogError;
+use wiggum_engine::checkout::Checkout;
 use wiggum_engine::desk::backlog::name_inside;
 use wiggum_engine::{Engine, Input, Observer, Outcome, Remote, Settings};
 use wiggum_workspace::git::Git;
+use wiggum_workspace::paths::redirected_output;
 use wiggum_workspace::process::{self, CommandLine};
 
 use crate::args::RunArgs;
 use crate::ask::Terminal;
-use crate::commands::{find_backlog, notify, serve, surroundings, tui};
+use crate::commands::{Surroundings, backlog, find_backlog, notify, serve, surroundings, tui};
 use crate::config::value::{Amount, parse_duration};
 use crate::config::{self, Config, ConfigSource, Flags};
 use crate::detect;
-use crate::failure::Failure;
+use crate::failure::{Failure, git_failure};
 use crate::narrate::{JsonLines, Narrator};
+use crate::priced;
 use crate::record::{Recorded, Recording};
 use crate::sandbox::sandbox;
 use crate::servers::tools;
 use crate::started;
-use crate::team::{Team, team};
+use crate::team::{self, Team, team};
 use crate::term;
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let here = surroundings()?;
-    let config = config::resolve(&here.sources(&flags(args)?))?;
+    let mut config = config::resolve(&here.sources(&flags(args)?))?;
+    let chosen = backlog::choose(&here, &config)?;
+    backlog::refuse_elsewhere(&here, &config, &chosen.path)?;
+    if let Some(why) = &chosen.why {
+        term::note(&format!("note: {why}\n"));
+    }
+    config.backlog = Some(chosen.path);
     if args.tui {
         return tui::run(&here, config);
     }
@@ -39,11 +49,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let tools = tools(&here.workspace, &config, &here.env);
     // Before the first event, and to the end: what is still to be said is said when it is dropped.
     let _telling = notify::beside(&here, &config);
-    let mut settings = settings(&here.workspace, config, interactive)?;
+    let without_key = team::without_key(&config);
+    let mut settings = settings(&here, config, interactive)?;
     settings.registry = here.registry();
     settings.tools = Some(tools);
+    settings.outputs = outputs(&here.workspace);
     if args.web {
-        let link = serve::beside(&here.workspace)?;
+        let link = serve::beside(&settings.checkout)?;
         // Data goes to standard output; a link is for a person.
         term::note(&format!("the page is at {link}\n"));
     }
@@ -52,6 +64,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
             "note: {agent} cannot be handed the MCP server (`mcp` under [agent]); it claims and asks in its text\n"
         ));
     }
+    for note in without_key.into_iter().chain(priced::notes(&settings)).chain(cannot_run_yet(&settings)) {
+        term::note(&format!("note: {note}\n"));
+    }
     let recording = args.record.as_deref().map(|path| Recording::begin(path, &settings)).transpose()?;
     let outcome = if args.json {
         drive(settings, &mut JsonLines::default(), None, recording)?
@@ -59,7 +74,18 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         let terminal = (interactive && terminal).then(Terminal::new);
         drive(settings, &mut Narrator::new(terminal.clone()), terminal, recording)?
     };
+    if let (Outcome::Interrupted { .. }, false) = (&outcome, args.json) {
+        term::note(&format!("nothing is lost: `{}` goes on from here\n", started::this_call()));
+    }
     Ok(ExitCode::from(outcome.exit_code()))
+}
+
+/// What is redirected to files of the workspace, as in `wiggum run --json > journal.jsonl`: the shell has
+/// made them already, and they are neither the user's changes nor an agent's.
+fn outputs(workspace: &Path) -> Vec<String> {
+    let files = redirected_output().into_iter();
+    let inside = files.filter_map(|path| Some(path.strip_prefix(workspace).ok()?.to_str()?.to_owned()));
+    inside.filter(|name| !name.contains('\n')).collect()
 }
 
 /// Runs a loop to its end, recorded if that is wanted.
@@ -140,10 +166,12 @@ fn flags(args: &RunArgs) -> Result<Flags, Failure> {
         max_iterations: args.max_iterations,
         max_duration: duration("--max-duration", args.max_duration.as_deref())?,
         max_cost: amount("--max-cost", args.max_cost.as_deref())?,
+        allow_unpriced: args.allow_unpriced.then_some(true),
         budget_strategy: args.budget_strategy.clone(),
         max_retries: args.max_retries,
         verify: args.verify.clone(),
         complete_without_claim: args.complete_without_claim.then_some(true),
+        baseline: args.baseline.clone(),
     })
 }
 
@@ -165,14 +193,25 @@ fn amount(flag: &str, text: Option<&str>) -> Result<Option<Amount>, Failure> {
 }
 
 /// Everything the engine needs, or what is missing for it.
-pub(crate) fn settings(workspace: &Path, config: Config, interactive: bool) -> Result<Settings, Failure> {
+pub(crate) fn settings(here: &Surroundings, config: Config, interactive: bool) -> Result<Settings, Failure> {
+    settings_of(here.checkout()?, config, interactive)
+}
+
+/// As [`settings`], for a checkout whose state is kept elsewhere.
+pub(crate) fn settings_of(
+    checkout: Checkout,
+    config: Config,
+    interactive: bool,
+) -> Result<Settings, Failure> {
+    let workspace = &checkout.path().to_owned();
     let backlog = find_backlog(workspace, config.backlog.as_deref())?;
+    let name = name_inside(workspace, &backlog);
+    let read = read_backlog(&backlog, &name)?;
     let sandbox = sandbox(workspace, &config)?;
-    let read = read_backlog(&backlog);
-    let plan = read.as_ref().and_then(Backlog::plan);
+    let plan = read.plan();
     refuse_unapproved(&backlog, plan)?;
-    let team = match needs_agent(read.as_ref()) {
-        true => team(workspace, &config, sandbox.kind.is_some())?,
+    let team = match needs_agent(&read) {
+        true => team(workspace, &config, sandbox.kind.is_some(), read.tasks())?,
         false => Team { agents: Vec::new(), rules: config.policy.agents.clone() },
     };
     let mut policy = config.policy.clone();
@@ -180,41 +219,46 @@ pub(crate) fn settings(workspace: &Path, config: Config, interactive: bool) -> R
         adopt_plan_rules(&mut policy, &config, plan);
     }
     policy.agents = team.rules;
+    priced::check(&config, &policy, &team.agents, read.tasks())?;
     policy.people.present = interactive;
     // The steps of a plan say themselves how they are checked.
     let detects = plan.is_none() && *config.source("checks.verify") == ConfigSource::Default;
+    let mut can_find = None;
     if policy.checks.verify.is_empty() && detects {
-        let found = detect::detect(workspace, wiggum_backlog::candidates()).verify;
-        policy.checks.verify = found.map(|found| found.value).into_iter().collect();
+        let all: Vec<String> = detect::checks(workspace).map(|found| found.value).collect();
+        policy.checks.verify = all.first().cloned().into_iter().collect();
+        let can_run = |command: &String| resolvable(workspace, command, "verify command").is_ok();
+        can_find = Some(all.into_iter().filter(can_run).collect());
     }
     for command in &policy.checks.verify {
-        resolvable(workspace, command, "verify command")?;
+        valid(command, "verify command")?;
     }
-    let name = name_inside(workspace, &backlog);
     Ok(Settings {
         backlog,
         name: config.name.clone(),
         prompt: prompt(workspace, &config)?,
         policy,
+        can_find,
         allow_dirty: config.allow_dirty,
         agent_mcp: config.agent.mcp,
         sandbox,
         wiggum: own_path()?,
-        ..Settings::new(workspace, &name, team.agents)
+        ..Settings::new(checkout, &name, team.agents)
     })
 }
 
-/// What is wrong with it is said by whoever runs it.
-fn read_backlog(path: &Path) -> Option<Backlog> {
-    let name = path.file_name()?.to_str()?;
-    Backlog::parse(name, std::fs::read_to_string(path).ok()?).ok()
+/// What is wrong with the backlog is said before anything else that may be missing.
+fn read_backlog(path: &Path, name: &str) -> Result<Backlog, Failure> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| BacklogError::Read { path: path.to_owned(), source })?;
+    let backlog = Backlog::parse(name, text).map_err(BacklogError::Problems)?;
+    backlog.recognised().map_err(BacklogError::Problems)?;
+    Ok(backlog)
 }
 
-/// A plan of files, notices and calls needs nobody to be configured.
-fn needs_agent(backlog: Option<&Backlog>) -> bool {
-    backlog.is_none_or(|backlog| {
-        backlog.tasks().is_empty() || backlog.tasks().iter().any(|task| task.work.is_agents())
-    })
+/// A plan of files, notices and calls needs nobody to be configured, nor does an empty backlog.
+fn needs_agent(backlog: &Backlog) -> bool {
+    backlog.tasks().iter().any(|task| task.work.is_agents())
 }
 
 /// A plan that needs approval never runs without it: in a vault it is approved by being moved.
@@ -222,7 +266,7 @@ fn refuse_unapproved(path: &Path, plan: Option<&PlanHeader>) -> Result<(), Failu
     let waits = plan.is_some_and(|plan| {
         plan.approval_required && plan.status.as_deref().is_none_or(|status| status == "awaiting_approval")
     });
-    let is_moved = path.parent().is_some_and(|folder| folder.ends_with("Approved/Plans"));
+    let is_moved = path.ancestors().skip(1).any(|folder| folder.ends_with("Approved/Plans"));
     if !waits || is_moved {
         return Ok(());
     }
@@ -235,7 +279,7 @@ fn refuse_unapproved(path: &Path, plan: Option<&PlanHeader>) -> Result<(), Failu
 fn adopt_plan_rules(policy: &mut Policy, config: &Config, plan: &PlanHeader) {
     let is_default = |key: &str| *config.source(key) == ConfigSource::Default;
     if is_default("limits.iterations") {
-        policy.limits.iterations = Some(plan.max_iterations.unwrap_or(config.plans.max_iterations));
+        policy.limits.iterations = Some(config.plans.limit(plan.max_iterations));
     }
     if is_default("retry.max_retries") {
         policy.retry.max_retries = config.plans.retries;
@@ -251,10 +295,26 @@ pub(crate) fn own_path() -> Result<PathBuf, Failure> {
         .map_err(|error| Failure::other(format!("cannot find this program's own path: {error}")))
 }
 
+/// A command that can never be right is refused. A check whose program is still missing is not: an agent may
+/// be about to write it, and the baseline tells.
+pub(crate) fn valid(line: &str, what: &str) -> Result<CommandLine, Failure> {
+    CommandLine::parse(line).map_err(|error| Failure::usage(format!("the {what} is not valid: {error}")))
+}
+
+/// Checks whose program is missing, where no baseline will tell.
+fn cannot_run_yet(settings: &Settings) -> Vec<String> {
+    let checks = &settings.policy.checks;
+    let untold = checks.verify.iter().filter(|_| checks.baseline == Baseline::Off);
+    let problem = |command: &String| {
+        let error = CommandLine::parse(command).ok()?.resolve(settings.workspace()).err()?;
+        Some(format!("the verify command `{command}` cannot run yet: {error}"))
+    };
+    untold.filter_map(problem).collect()
+}
+
 /// A missing program is said before anything runs, not after three retries.
 pub(crate) fn resolvable(workspace: &Path, line: &str, what: &str) -> Result<(), Failure> {
-    let command = CommandLine::parse(line)
-        .map_err(|error| Failure::usage(format!("the {what} is not valid: {error}")))?;
+    let command = valid(line, what)?;
     command.resolve(workspace).map(drop).map_err(|error| {
         Failure::usage(format!("the {what} `{line}` cannot be run: {error}"))
             .hint("install it, or give its full path")
@@ -281,13 +341,17 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
 
 /// Where a command works: the repository's root, or the current directory outside of one.
 pub(crate) fn workspace() -> Result<PathBuf, Failure> {
-    let here = std::env::current_dir()
-        .and_then(|here| here.canonicalize())
-        .map_err(|error| Failure::other(format!("cannot tell the current directory: {error}")))?;
+    let here = directory()?;
     match Git::discover(&here) {
         Ok(Some(git)) => Ok(git.root().to_owned()),
         Ok(None) => Ok(here),
-        Err(error) => Err(Failure::other(wiggum_engine::error::chain(&error))
-            .hint("git is needed inside a git repository; is it installed?")),
+        Err(error) => Err(git_failure(&error)),
     }
+}
+
+/// The directory in which a command was called.
+pub(crate) fn directory() -> Result<PathBuf, Failure> {
+    std::env::current_dir()
+        .and_then(|here| here.canonicalize())
+        .map_err(|error| Failure::other(format!("cannot tell the current directory: {error}")))
 }

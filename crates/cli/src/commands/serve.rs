@@ -4,11 +4,10 @@ use std::fs::{self, OpenOptions};
 use std::io::{IsTerminal, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 use std::process::ExitCode;
 
 use serde::Serialize;
-use wiggum_engine::state_dir::StateDir;
+use wiggum_engine::checkout::Checkout;
 use wiggum_web::{Access, Site};
 use wiggum_workspace::process::{self, CommandLine};
 
@@ -25,24 +24,24 @@ const PORT: u16 = 7787;
 
 pub(crate) fn serve(args: &PageArgs) -> Result<ExitCode, Failure> {
     refuse_inside_agent()?;
-    let workspace = loops::workspace()?;
     let access = access(args)?;
-    let here = surroundings_of(workspace.clone());
+    let here = surroundings_of(loops::workspace()?);
+    let checkout = here.checkout()?;
     // A page needs no configuration: what is wrong with it is said by whoever runs a loop.
     let config = config::resolve(&here.sources(&Flags::default())).ok();
     let _telling = config.and_then(|config| notify::beside(&here, &config));
     let links = Links { told: access.clone(), read_only: args.read_only };
     let (open, json) = (!args.no_open && !args.output.json, args.output.json);
-    let served = wiggum_web::serve(site(&workspace, args.here)?, access, |address| {
+    let served = wiggum_web::serve(site(&checkout, args.here)?, access, |address| {
         let link = links.at(address);
-        note_page(&workspace, address);
+        note_page(&checkout, address);
         if json {
             drop(print_json(&link));
         } else {
             term::print(&link.text());
         }
         if open && std::io::stdout().is_terminal() {
-            open_browser(&workspace, &link.url);
+            open_browser(&checkout, &link.url);
         }
     });
     served.map_err(|error| Failure::other(format!("the page cannot be served: {error}")))?;
@@ -50,15 +49,15 @@ pub(crate) fn serve(args: &PageArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Serves the page beside a run, which goes on without it if need be. Tells the link.
-pub(crate) fn beside(workspace: &Path) -> Result<String, Failure> {
+pub(crate) fn beside(checkout: &Checkout) -> Result<String, Failure> {
     let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), free_port(Ipv4Addr::LOCALHOST.into()));
     let wanted =
         Wanted { address, anywhere: false, token_file: None, read_only_token_file: None, hosts: &[] };
     let access = wanted.access()?;
     let links = Links { told: access.clone(), read_only: false };
     let (ready, told) = std::sync::mpsc::channel();
-    let site = site(workspace, false)?;
-    let place = workspace.to_owned();
+    let site = site(checkout, false)?;
+    let place = checkout.clone();
     std::thread::spawn(move || {
         // Who waits below learns of a failure by hearing nothing.
         let _ended = wiggum_web::serve(site, access, |address| {
@@ -73,15 +72,17 @@ pub(crate) fn beside(workspace: &Path) -> Result<String, Failure> {
 }
 
 /// For links in messages, which do without the token. Without it they have none.
-fn note_page(workspace: &Path, address: SocketAddr) {
+fn note_page(checkout: &Checkout, address: SocketAddr) {
     let ip = if address.ip().is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { address.ip() };
     let address = SocketAddr::new(ip, address.port());
-    drop(wiggum_notify::page::served_at(&StateDir::of(workspace), &format!("http://{address}")));
+    if let Ok(dir) = checkout.open(None) {
+        drop(wiggum_notify::page::served_at(&dir, &format!("http://{address}")));
+    }
 }
 
-fn site(workspace: &Path, here: bool) -> Result<Site, Failure> {
+fn site(checkout: &Checkout, here: bool) -> Result<Site, Failure> {
     let registry = if here { None } else { surroundings()?.registry() };
-    Ok(Site { workspace: workspace.to_owned(), registry, by: format!("{} (page)", who()) })
+    Ok(Site { checkout: checkout.clone(), registry, by: format!("{} (page)", who()) })
 }
 
 fn access(args: &PageArgs) -> Result<Access, Failure> {
@@ -147,21 +148,19 @@ impl Link {
 
 /// Where there is no browser, there is the link. Everybody on this machine sees how programs are called, so
 /// the token is handed over in a file that only its owner reads.
-fn open_browser(workspace: &Path, url: &str) {
-    let dir = StateDir::of(workspace);
+fn open_browser(checkout: &Checkout, url: &str) {
+    let Ok(dir) = checkout.open(None) else { return };
     let page = dir.path().join("open.html");
     let text = format!(
         "<!doctype html><meta name=\"referrer\" content=\"no-referrer\">\
          <meta http-equiv=\"refresh\" content=\"0; url={url}\"><a href=\"{url}\">The page</a>\n"
     );
-    let written = dir.create().and_then(|()| {
-        drop(fs::remove_file(&page));
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&page)?;
-        file.write_all(text.as_bytes())
-    });
+    drop(fs::remove_file(&page));
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&page);
+    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let command = CommandLine::new(program, vec![page.display().to_string()]);
     if let (Ok(()), Ok(nowhere)) = (written, OpenOptions::new().write(true).open("/dev/null")) {
-        drop(process::detach(&command, workspace, &[], nowhere));
+        drop(process::detach(&command, checkout.path(), &[], nowhere));
     }
 }

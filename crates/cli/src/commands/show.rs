@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use wiggum_core::decide::why;
+use wiggum_core::activity::{EngineState, task_word};
+use wiggum_core::decide::why_seen;
 use wiggum_core::event::{Answer, BlobRef, Claim, Envelope, Event, Exit, Flag, Question, Verdict};
 use wiggum_core::ids::{Attempt, Iteration, QuestionId, TaskId};
 use wiggum_core::policy::Millis;
@@ -20,13 +21,14 @@ use wiggum_workspace::git::Git;
 use crate::args::ShowArgs;
 use crate::commands::{loops, print_json};
 use crate::failure::Failure;
-use crate::narrate::{answer_words, duration, flag_name};
+use crate::narrate::{answer_words, duration, flag_line};
 use crate::term::{self, Style, harmless};
 use wiggum_engine::words::{counted, one_line, short, verdict_words};
 
 /// Lines of a long text that are shown without `--full`.
 const SHOWN_LINES: usize = 20;
 const SHOWN_DIFF_LINES: usize = 200;
+const NO_GIT: &str = "\nno diff: this is no git repository, so only the names of changed files are known\n";
 
 pub(crate) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
     let loops = loops::require()?;
@@ -35,14 +37,17 @@ pub(crate) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
     loops.store.for_each(record.id, 0, |envelope| history.take(&envelope))?;
     require_task(&history.state, &args.task)?;
     let texts = Texts { store: &loops.store, full: args.full || args.of.output.json };
-    let diff = Git::discover(&loops.workspace).ok().flatten().and_then(|git| history.diff(&git));
-    let Some(shown) = history.into_shown(&texts, diff, record.identity.name)? else {
+    let git = Git::discover(loops.checkout.path()).ok().flatten();
+    let diff = git.as_ref().and_then(|git| history.diff(git));
+    let engine = loops.lease(record.id)?.engine();
+    let Some(shown) = history.into_shown(&texts, diff, record.identity.name, engine)? else {
         return Err(Failure::usage(format!("no task `{}`", args.task)));
     };
     if args.of.output.json {
         return print_json(&shown);
     }
-    Ok(term::print(&shown.text(args.full, Style::for_stdout())))
+    let without_git = if git.is_none() { NO_GIT } else { "" };
+    Ok(term::print(&(shown.text(args.full, Style::for_stdout()) + without_git)))
 }
 
 /// The task as people and programs see it.
@@ -239,19 +244,21 @@ impl History {
         texts: &Texts<'_>,
         diff: Option<Diff>,
         name: String,
+        engine: EngineState,
     ) -> Result<Option<Shown>, Failure> {
         let commit = self.commit().map(str::to_owned);
         let attempts =
             self.attempts.into_iter().map(|record| texts.shown(record)).collect::<Result<_, _>>()?;
         let now = Timestamp::now();
-        let why = why(&self.state, &self.task, now).map(|why| why.to_string()).unwrap_or_default();
+        let why = why_seen(&self.state, &self.task, engine, now);
+        let why = why.map(|why| why.to_string()).unwrap_or_default();
         let Some(entry) = self.state.task(&self.task) else { return Ok(None) };
         Ok(Some(Shown {
             name,
             task: entry.spec.clone(),
-            state: entry.state.name(),
+            state: task_word(&entry.state, engine),
             verified: match entry.state {
-                TaskState::Done { verified } => Some(verified),
+                TaskState::Done { verified, .. } => Some(verified),
                 TaskState::Open
                 | TaskState::Running
                 | TaskState::Parked(_)
@@ -423,7 +430,7 @@ impl AttemptShown {
             out.line(&style.dim(&format!("  supports a claim: {}", one_line(support))));
         }
         for flag in &self.flags {
-            let text = format!("! {}: {} {}", flag_name(flag.kind), flag.what, flag.detail);
+            let text = format!("! {}", flag_line(flag));
             out.line(&style.yellow(&format!("  {}", one_line(&text))));
         }
         if let Some(total) = self.changed_total {

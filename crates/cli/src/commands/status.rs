@@ -5,18 +5,24 @@ use std::process::ExitCode;
 
 use jiff::Timestamp;
 use serde::Serialize;
+use wiggum_core::activity::Activity;
+use wiggum_core::event::Request;
 use wiggum_engine::desk::inbox::how_to_answer;
-use wiggum_engine::status::{Counts, QuestionStatus, Status};
+use wiggum_engine::status::{QuestionStatus, Status};
 
 use crate::args::OutputArgs;
+use crate::commands::health::activity_words;
 use crate::commands::loops::{self, Lease, Loops};
-use crate::commands::{dispatch, no_loops, print_json, session};
+use crate::commands::surroundings_of;
+use crate::commands::{dispatch, no_loops, print_json};
 use crate::cost::{budget, lower_bound};
 use crate::failure::Failure;
 use crate::narrate::elapsed;
+use crate::session::show;
 use crate::session::state::Session;
 use crate::term::{self, Style};
 use wiggum_engine::words::one_line;
+use wiggum_store::Pending;
 
 /// Cells of the progress bar.
 const BAR: usize = 24;
@@ -29,6 +35,21 @@ pub(crate) struct Seen {
     engine: Option<LiveEngine>,
     /// A run is unfinished and nobody is at work on it: `wiggum run` goes on.
     interrupted: bool,
+    /// Questions whose answers wait for the next run.
+    #[serde(skip)]
+    answered: Vec<String>,
+    /// What was asked of the loop and not taken up yet, oldest first.
+    pending: Vec<Asked>,
+    /// Where its journal and the rest of its private state are.
+    state_dir: String,
+}
+
+/// A request that waits for the engine.
+#[derive(Serialize)]
+struct Asked {
+    request: Request,
+    by: String,
+    at: Timestamp,
 }
 
 #[derive(Serialize)]
@@ -42,7 +63,7 @@ struct LiveEngine {
 #[serde(untagged)]
 enum Shown<'a> {
     Loop(&'a Seen),
-    Session(session::Block<'a>),
+    Session(show::Block<'a>),
     Dispatch(dispatch::Block<'a>),
 }
 
@@ -50,16 +71,16 @@ pub(crate) fn status(args: &OutputArgs) -> Result<ExitCode, Failure> {
     let workspace = loops::workspace()?;
     let now = Timestamp::now();
     let agents = dispatch::all(&workspace);
-    let mut sessions = session::recent(&workspace, now);
+    let mut sessions = show::recent(&workspace, now);
     let in_pane = |session: &Session| agents.iter().flatten().any(|agent| agent.is(session));
     sessions.retain(|session| !session.as_ref().is_ok_and(in_pane));
-    let seen = match Loops::of(&workspace)? {
+    let seen = match Loops::of(&surroundings_of(workspace.clone()).checkout()?)? {
         Some(loops) => all(&loops)?,
         None => Vec::new(),
     };
     if args.json {
         let loops = seen.iter().map(Shown::Loop);
-        let sessions = session::shown(&sessions).map(Shown::Session);
+        let sessions = show::shown(&sessions).map(Shown::Session);
         let agents = dispatch::shown(&agents).map(Shown::Dispatch);
         return print_json(&loops.chain(sessions).chain(agents).collect::<Vec<_>>());
     }
@@ -68,8 +89,9 @@ pub(crate) fn status(args: &OutputArgs) -> Result<ExitCode, Failure> {
     }
     let style = Style::for_stdout();
     let mut blocks: Vec<String> = seen.iter().map(|seen| block(seen, now, style)).collect();
-    blocks.extend(session::blocks(&sessions, now, style));
+    blocks.extend(show::blocks(&sessions, now, style));
     blocks.extend(dispatch::blocks(&agents, now, style));
+    blocks.extend(seen.first().map(|seen| style.dim(&format!("state in {}", seen.state_dir)) + "\n"));
     Ok(term::print(&blocks.join("\n")))
 }
 
@@ -77,23 +99,29 @@ pub(crate) fn status(args: &OutputArgs) -> Result<ExitCode, Failure> {
 pub(crate) fn all(loops: &Loops) -> Result<Vec<Seen>, Failure> {
     let mut all = Vec::new();
     for record in loops.all()? {
-        // Who is alive comes first: a run that ends in between is then seen as ended, not as lost.
-        let engine = match loops.lease(record.id)? {
+        let wiggum_engine::desk::Seen { status, lease } = loops.look(&record)?;
+        let engine = match lease {
             Lease::Alive(holder) => Some(LiveEngine { pid: holder.pid, host: holder.host }),
             Lease::Dead(_) | Lease::None => None,
         };
-        let status = loops.status(&record)?;
-        let interrupted = engine.is_none() && !status.is_at_rest();
-        all.push(Seen { status, engine, interrupted });
+        let interrupted = status.activity.is_interrupted();
+        let state_dir = loops.dir.path().display().to_string();
+        let unanswered = loops.unanswered(&record, &status.questions)?;
+        let is_answered = |id: &String| unanswered.iter().all(|question| question.id != *id);
+        let answered = status.questions.iter().map(|question| question.id.clone()).filter(is_answered);
+        let answered = answered.collect();
+        let pending = loops.store.pending(record.id)?.into_iter();
+        let pending = pending.map(|Pending { request, by, at, .. }| Asked { request, by, at }).collect();
+        all.push(Seen { status, engine, interrupted, answered, pending, state_dir });
     }
     Ok(all)
 }
 
 fn block(seen: &Seen, now: Timestamp, style: Style) -> String {
     let status = &seen.status;
-    let mut lines = vec![headline(seen, style), format!("  {}", progress(&status.counts, style))];
+    let mut lines = vec![headline(seen, style), format!("  {}", progress(status, style))];
     lines.extend(current(seen, now));
-    if let Some(health) = status.health.as_ref().filter(|_| seen.engine.is_some()) {
+    if let Some(health) = status.health.as_ref() {
         let detail =
             if health.detail.is_empty() { String::new() } else { format!(": {}", one_line(&health.detail)) };
         let word = super::health::health_word(&health.health, style);
@@ -102,12 +130,25 @@ fn block(seen: &Seen, now: Timestamp, style: Style) -> String {
     if let Some(why) = status.breaker.why.as_ref() {
         lines.push(format!("  breaker    {}: {}", style.red(&status.breaker.state), one_line(why)));
     }
-    if let Some(waiting) = status.waiting.as_ref().filter(|_| seen.engine.is_some()) {
+    if let Some(waiting) = status.waiting.as_ref() {
         lines.push(format!("  waits for  {}", one_line(waiting)));
     }
     for question in &status.questions {
-        lines.extend(question_lines(question, now, style));
+        if seen.answered.contains(&question.id) {
+            let waits = format!("  · {} is answered: `wiggum run` goes on with it", question.id);
+            lines.push(style.dim(&waits));
+        } else {
+            lines.extend(question_lines(question, now, style));
+        }
     }
+    let who_takes_it =
+        if seen.engine.is_some() { "the loop takes it up" } else { "`wiggum run` takes it up" };
+    lines.extend(
+        seen.pending
+            .iter()
+            .filter_map(asked_words)
+            .map(|asked| style.dim(&format!("  · {asked}: {who_takes_it}"))),
+    );
     lines.extend(last(status, now).map(|last| format!("  last       {last}")));
     lines.extend(cost(status).map(|cost| format!("  cost       {cost}")));
     lines.extend(
@@ -123,19 +164,43 @@ fn block(seen: &Seen, now: Timestamp, style: Style) -> String {
     lines.join("\n") + "\n"
 }
 
+/// A request that waits, in words. Answers are shown with their questions, and what means the engine that ran when it
+/// was asked for is nothing to wait for.
+fn asked_words(asked: &Asked) -> Option<String> {
+    let what = match &asked.request {
+        Request::Skip { task } => format!("skip {task}"),
+        Request::Retry { task } => format!("retry {task}"),
+        Request::SetStatus { task, status } => format!("set {task} to {}", status.name()),
+        Request::Checkpoint => "a checkpoint".to_owned(),
+        Request::Answer { .. }
+        | Request::BacklogEdited { .. }
+        | Request::Pause
+        | Request::Resume
+        | Request::Stop
+        | Request::Nudge { .. }
+        | Request::Handoff
+        | Request::Report { .. } => return None,
+    };
+    Some(one_line(&format!("{what}, asked for by {}", asked.by)))
+}
+
 fn headline(seen: &Seen, style: Style) -> String {
     let Status { name, backlog, state, run, agent, .. } = &seen.status;
-    let state = if seen.interrupted {
-        style.yellow("interrupted: `wiggum run` goes on")
-    } else if seen.status.restored.is_some() {
-        style.yellow("back at a checkpoint: `wiggum run` goes on")
-    } else {
-        match state.as_str() {
-            "running" | "completed" => style.green(state),
-            "failed" => style.red(state),
-            _ => style.yellow(state),
-        }
+    let activity = seen.status.activity;
+    let goes_on = match activity {
+        Activity::Interrupted | Activity::Restored => ": `wiggum run` goes on",
+        Activity::Died => "; `wiggum run` goes on",
+        Activity::NotStarted
+        | Activity::Running
+        | Activity::Waiting
+        | Activity::Blocked
+        | Activity::Paused
+        | Activity::PersonNeeded
+        | Activity::Completed
+        | Activity::Failed
+        | Activity::Terminated => "",
     };
+    let state = format!("{}{goes_on}", activity_words(activity, state, style));
     let mut text = format!("{}  {state}  {}", style.bold(&one_line(name)), one_line(backlog));
     if *run > 0 {
         text.push_str(&format!(" · run {run}"));
@@ -149,13 +214,16 @@ fn headline(seen: &Seen, style: Style) -> String {
     text
 }
 
-fn progress(counts: &Counts, style: Style) -> String {
+fn progress(status: &Status, style: Style) -> String {
+    let counts = &status.counts;
     let filled = (counts.done * BAR).checked_div(counts.total).unwrap_or(0).min(BAR);
     let bar = format!("{}{}", "█".repeat(filled), "░".repeat(BAR - filled));
     let mut text = format!("{} {}/{} done", style.green(&bar), counts.done, counts.total);
     let others = [
         (counts.unverified, "unverified"),
+        (counts.by_hand, "by hand"),
         (counts.running, "running"),
+        (counts.interrupted, "interrupted"),
         (counts.open, "open"),
         (counts.parked, "parked"),
         (counts.failed, "failed"),
@@ -171,13 +239,15 @@ fn current(seen: &Seen, now: Timestamp) -> Option<String> {
     let current = seen.status.current.as_ref()?;
     let limit = seen.status.max_iterations.map(|max| format!("/{max}")).unwrap_or_default();
     let title = if current.title == current.task { String::new() } else { format!(" {}", current.title) };
+    let stage = match seen.status.activity.is_interrupted() {
+        true => format!("interrupted at the stage \"{}\"", current.stage),
+        false => format!("{} since {}", current.stage, elapsed(current.started_at, now)),
+    };
     Some(format!(
-        "  iteration  {}{limit}: {}, attempt {}, {} since {}",
+        "  iteration  {}{limit}: {}, attempt {}, {stage}",
         seen.status.current_iteration,
         one_line(&format!("{}{title}", current.task)),
         current.attempt,
-        current.stage,
-        elapsed(current.started_at, now)
     ))
 }
 

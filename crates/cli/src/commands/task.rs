@@ -5,15 +5,19 @@ use std::process::ExitCode;
 use jiff::Timestamp;
 use serde::Serialize;
 use wiggum_backlog::{EditError, NewTask, Position, TaskChange};
+use wiggum_core::admit::Refusal;
+use wiggum_core::definition::Definition;
 use wiggum_core::task::{Criterion, FileStatus};
+use wiggum_core::verdict::own_checks;
 use wiggum_engine::backlog_file::BacklogError;
 use wiggum_engine::desk::DeskError;
 use wiggum_engine::desk::backlog::{Listed, OpenBacklog, StatusChange};
+use wiggum_engine::former::FilesNow;
 use wiggum_engine::words::{counted, one_line};
 
 use crate::args::{StatusWord, TaskAdd, TaskCommand, TaskEdit, TaskFile};
 use crate::commands::backlog::{self, broken};
-use crate::commands::{print_json, refuse_inside_agent, requests};
+use crate::commands::{is_inside_agent, print_json, refuse_inside_agent, requests, run};
 use crate::failure::{Failure, USAGE};
 use crate::term::{self, Style};
 
@@ -29,12 +33,12 @@ pub(crate) fn task(command: &TaskCommand) -> Result<ExitCode, Failure> {
                 (false, None, Some(other)) => Position::After(other.clone()),
                 (false, None, None) => Position::Last,
             };
-            edit(file, id, "moved", |open| open.edit(|backlog| backlog.move_task(id, position)))
+            edit(file, id, "moved", |open| open.move_task(id, position))
         }
         TaskCommand::Edit(args) => change(args),
         TaskCommand::Delete { id, file } => {
             refuse_inside_agent()?;
-            edit(file, id, "deleted", |open| open.delete(id))
+            edit(file, id, "deleted", |open| open.delete(id, &requests::who()))
         }
         TaskCommand::Validate(file) => validate(file),
     }
@@ -69,8 +73,8 @@ fn table(listed: &[Listed], style: Style) -> String {
 }
 
 fn add(args: &TaskAdd) -> Result<ExitCode, Failure> {
-    let mut open = backlog::locate(args.file.backlog.as_deref())?;
-    let id = open.add(NewTask {
+    let mut open = backlog::locate(args.file.backlog.as_deref())?.for_agent(is_inside_agent());
+    let new = NewTask {
         id: args.id.clone().unwrap_or_default(),
         title: args.title.clone().unwrap_or_default(),
         description: args.description.clone(),
@@ -78,8 +82,9 @@ fn add(args: &TaskAdd) -> Result<ExitCode, Failure> {
         depends_on: args.depends_on.clone(),
         priority: args.priority,
         ..NewTask::default()
-    });
-    done(&args.file, &id.map_err(refused)?, "added", &open.name)
+    };
+    let id = open.add(new, &requests::who()).map_err(refused)?;
+    done(&args.file, &id, "added", &open.name)
 }
 
 fn set_status(id: &str, word: StatusWord, args: &TaskFile) -> Result<ExitCode, Failure> {
@@ -124,12 +129,36 @@ fn edit(
 
 fn refused(error: DeskError) -> Failure {
     match error {
-        DeskError::Backlog(error @ BacklogError::Edit(EditError::Full { .. })) => {
-            Failure::from(error).hint("raise `max_tasks` under [limits] in wiggum.toml")
+        DeskError::Backlog(BacklogError::Edit(EditError::Refused(refused))) => {
+            let hint = hint(&refused.why).map(str::to_owned);
+            Failure { hint, ..Failure::usage(refused.to_string()) }
         }
         DeskError::Backlog(error @ BacklogError::Problems(_)) => broken(error),
         other => other.into(),
     }
+}
+
+/// What to do about a task that was not admitted.
+fn hint(why: &Refusal) -> Option<&'static str> {
+    Some(match why {
+        Refusal::Full { .. } => "raise `max_tasks` under [limits] in wiggum.toml",
+        Refusal::IdTaken => {
+            "leave `--id` out for the next that is free, or change the task: `wiggum task edit`"
+        }
+        Refusal::SaysTheSame { .. } => "say what is different about it, or give it an id of its own: `--id`",
+        Refusal::UnknownDependency { .. } => {
+            "see `wiggum task list`; what it depends on has to be added first"
+        }
+        Refusal::CheckTaken | Refusal::TakenOut => "say what is wrong with it and ask a person",
+        Refusal::NoId
+        | Refusal::Twice
+        | Refusal::UnknownTask
+        | Refusal::Cycle { .. }
+        | Refusal::Rewords { .. }
+        | Refusal::Completed => {
+            return None;
+        }
+    })
 }
 
 #[derive(Serialize)]
@@ -151,6 +180,10 @@ struct Validated {
     backlog: String,
     tasks: Option<usize>,
     problems: Vec<Problem>,
+    /// What is read in a way that may not be meant.
+    notices: Vec<Problem>,
+    /// The checks of tasks, and what defines each.
+    checks: Vec<DefinedCheck>,
 }
 
 #[derive(Serialize)]
@@ -160,14 +193,48 @@ struct Problem {
     message: String,
 }
 
+/// A check of a task, and what defines it.
+#[derive(Serialize)]
+struct DefinedCheck {
+    task: String,
+    command: String,
+    defined_by: Vec<String>,
+}
+
+impl std::fmt::Display for DefinedCheck {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let parts = if self.defined_by.is_empty() {
+            "the command alone".to_owned()
+        } else {
+            self.defined_by.join("; ")
+        };
+        writeln!(f, "{} is checked by `{}`, defined by: {parts}", self.task, self.command)
+    }
+}
+
+fn defined_checks(open: &OpenBacklog) -> Result<Vec<DefinedCheck>, Failure> {
+    let files = FilesNow::new(run::workspace()?);
+    let tasks = open.file.backlog().map(wiggum_backlog::Backlog::tasks).unwrap_or_default();
+    let each =
+        tasks.iter().flat_map(|task| own_checks(task).into_iter().map(move |check| (task, check.command)));
+    Ok(each
+        .map(|(task, command)| DefinedCheck {
+            task: task.id.to_string(),
+            defined_by: Definition::of([command.as_str()], &files).describe(),
+            command,
+        })
+        .collect())
+}
+
 fn validate(args: &TaskFile) -> Result<ExitCode, Failure> {
     let mut open = backlog::locate(args.backlog.as_deref())?;
-    let found = match open.file.refresh() {
-        Ok(_) => open.backlog()?.unsupported(),
-        Err(BacklogError::Problems(problems)) => problems.0,
+    let found = match open.read() {
+        Ok(()) => open.unsupported()?,
+        Err(DeskError::Backlog(BacklogError::Problems(problems))) => problems.0,
         Err(error) => return Err(error.into()),
     };
     let tasks = open.file.backlog().map(|backlog| backlog.tasks().len());
+    let unknown_marks = open.file.backlog().map(wiggum_backlog::Backlog::unknown_marks).unwrap_or_default();
     let code = if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(USAGE) };
     if args.output.json {
         let problem = |found: wiggum_backlog::Problem| Problem {
@@ -176,13 +243,22 @@ fn validate(args: &TaskFile) -> Result<ExitCode, Failure> {
             message: found.message,
         };
         let problems = found.into_iter().map(problem).collect();
-        print_json(&Validated { backlog: open.name, tasks, problems })?;
+        let notices = unknown_marks.into_iter().map(problem).collect();
+        let checks = defined_checks(&open)?;
+        print_json(&Validated { backlog: open.name, tasks, problems, notices, checks })?;
         return Ok(code);
     }
     let lines: String = found.iter().map(|problem| format!("{problem}\n")).collect();
     match tasks {
         Some(tasks) if found.is_empty() => {
-            term::print(&format!("{}, no problems ({})\n", counted(tasks, "task"), open.name));
+            let mut text = format!("{}, no problems ({})\n", counted(tasks, "task"), open.name);
+            for mark in unknown_marks {
+                text.push_str(&format!("note: {mark}\n"));
+            }
+            for check in defined_checks(&open)? {
+                text.push_str(&check.to_string());
+            }
+            term::print(&text);
         }
         Some(_) | None => drop(term::print(&lines)),
     }

@@ -8,12 +8,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use wiggum_engine::checkout::Checkout;
 use wiggum_engine::desk::backlog::name_inside;
 use wiggum_engine::desk::launch::{Begun, Launched};
 use wiggum_engine::desk::watch::Watch;
 use wiggum_engine::desk::{health, machine};
 use wiggum_engine::error::chain;
-use wiggum_engine::state_dir::StateDir;
 use wiggum_store::LoopRecord;
 use wiggum_tui::{Left, Setup};
 
@@ -30,18 +30,18 @@ use crate::term::{self, Style};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A loop, and where it is.
-type Target = (PathBuf, LoopRecord);
+type Target = (Checkout, LoopRecord);
 
 pub(crate) fn tui(args: &TuiArgs) -> Result<ExitCode, Failure> {
     refuse_inside_agent()?;
-    let workspace = loops::workspace()?;
+    let checkout = loops::checkout()?;
     let registry = surroundings()?.registry();
-    let target = target(&workspace, args.which.as_deref(), registry.as_deref())?;
+    let target = target(&checkout, args.which.as_deref(), registry.as_deref())?;
     if args.output.json {
-        let (workspace, record) = target.ok_or(DeskError::NoLoops)?;
-        return print_json(&health::of(&Loops::of(&workspace)?.ok_or(DeskError::NoLoops)?, &record)?);
+        let (checkout, record) = target.ok_or(DeskError::NoLoops)?;
+        return print_json(&health::of(&Loops::of(&checkout)?.ok_or(DeskError::NoLoops)?, &record)?);
     }
-    let left = show(&workspace, target, registry)?;
+    let left = show(&checkout, target, registry)?;
     Ok(farewell(&left))
 }
 
@@ -52,21 +52,22 @@ pub(crate) fn run(here: &Surroundings, config: Config) -> Result<ExitCode, Failu
     require_terminal()?;
     let backlog = name_inside(&here.workspace, &find_backlog(&here.workspace, config.backlog.as_deref())?);
     let name = config.name.clone();
-    let target = match running(&here.workspace, &backlog, &name)? {
+    let checkout = here.checkout()?;
+    let target = match running(&checkout, &backlog, &name)? {
         Some(record) => record,
         None => {
             // What is wrong with the settings is said here, where somebody sees it.
-            run::settings(&here.workspace, config, true)?;
-            launch(&here.workspace, backlog, name)?
+            run::settings(here, config, true)?;
+            launch(&checkout, backlog, name)?
         }
     };
-    let left = show(&here.workspace, Some((here.workspace.clone(), target)), here.registry())?;
+    let left = show(&checkout, Some((checkout.clone(), target)), here.registry())?;
     let shown = farewell(&left);
     Ok(left.ended.map_or(shown, |reason| ExitCode::from(reason.ending().exit_code)))
 }
 
-fn running(workspace: &Path, backlog: &str, name: &str) -> Result<Option<LoopRecord>, Failure> {
-    let Some(loops) = Loops::of(workspace)? else { return Ok(None) };
+fn running(checkout: &Checkout, backlog: &str, name: &str) -> Result<Option<LoopRecord>, Failure> {
+    let Some(loops) = Loops::of(checkout)? else { return Ok(None) };
     for record in loops.all()? {
         let meant = record.identity.backlog == backlog && record.identity.name == name;
         if meant && loops.lease(record.id)?.alive().is_some() {
@@ -77,19 +78,18 @@ fn running(workspace: &Path, backlog: &str, name: &str) -> Result<Option<LoopRec
 }
 
 /// The same call, in a process of its own.
-fn launch(workspace: &Path, backlog: String, name: String) -> Result<LoopRecord, Failure> {
+fn launch(checkout: &Checkout, backlog: String, name: String) -> Result<LoopRecord, Failure> {
     let cannot = |error: std::io::Error| Failure::other(format!("cannot start the loop: {error}"));
     let given = std::env::args_os().skip(2).filter(|argument| argument != "--tui");
     let arguments: Vec<OsString> =
         ["run", "--attended"].map(OsString::from).into_iter().chain(given).collect();
-    let dir = StateDir::of(workspace);
-    dir.create().map_err(cannot)?;
+    let dir = checkout.open(None)?;
     let watch = Watch::over(&[dir.path().to_owned()]);
     let at = Timestamp::now();
     let directory = std::env::current_dir().map_err(cannot)?;
-    let (pid, log) = started::apart(workspace, &directory, &name, &arguments).map_err(cannot)?;
+    let (pid, log) = started::apart(&dir, &directory, &name, &arguments).map_err(cannot)?;
     let launched = Launched { pid, backlog, name, log, at };
-    match launched.begun(workspace, watch, PATIENCE)? {
+    match launched.begun(checkout, watch, PATIENCE)? {
         Begun::Loop(record) => Ok(*record),
         Begun::Ended(said) => Err(Failure::other(format!("the loop did not start:\n{said}"))),
         Begun::NotYet => Err(Failure::other(format!("process {pid} has not begun its loop yet")).hint(
@@ -99,10 +99,14 @@ fn launch(workspace: &Path, backlog: String, name: String) -> Result<LoopRecord,
 }
 
 /// The loop that is meant: here, or by its name anywhere on this machine. None where there is a choice.
-fn target(workspace: &Path, which: Option<&str>, registry: Option<&Path>) -> Result<Option<Target>, Failure> {
-    let here = Loops::of(workspace)?.map_or(Err(DeskError::NoLoops), |loops| loops.select(which));
+fn target(
+    checkout: &Checkout,
+    which: Option<&str>,
+    registry: Option<&Path>,
+) -> Result<Option<Target>, Failure> {
+    let here = Loops::of(checkout)?.map_or(Err(DeskError::NoLoops), |loops| loops.select(which));
     let error = match (here, which) {
-        (Ok(record), _) => return Ok(Some((workspace.to_owned(), record))),
+        (Ok(record), _) => return Ok(Some((checkout.clone(), record))),
         (Err(DeskError::SeveralRun { .. }), None) => return Ok(None),
         (Err(error @ (DeskError::NoLoops | DeskError::UnknownLoop { .. })), _) => error,
         (Err(error), _) => return Err(error.into()),
@@ -114,15 +118,16 @@ fn target(workspace: &Path, which: Option<&str>, registry: Option<&Path>) -> Res
     let mut found: Vec<Target> = Vec::new();
     for place in places {
         // A store that cannot be read has no loop that could be looked at.
-        let loops = Loops::of(&place.workspace).ok().flatten();
+        let loops = Loops::of(&place.checkout).ok().flatten();
         let record = loops.and_then(|loops| loops.select(Some(which)).ok());
-        found.extend(record.map(|record| (place.workspace, record)));
+        found.extend(record.map(|record| (place.checkout, record)));
     }
     match found.len() {
         0 => Err(error.into()),
         1 => Ok(found.pop()),
         _ => {
-            let places = found.iter().map(|(place, record)| format!("{} in {}", record.id, place.display()));
+            let places =
+                found.iter().map(|(place, record)| format!("{} in {}", record.id, place.path().display()));
             let (which, found) = (which.to_owned(), places.collect::<Vec<_>>().join(", "));
             Err(DeskError::AmbiguousLoop { which, found }.into())
         }
@@ -141,10 +146,10 @@ fn require_terminal() -> Result<(), Failure> {
     Ok(())
 }
 
-fn show(workspace: &Path, target: Option<Target>, registry: Option<PathBuf>) -> Result<Left, Failure> {
+fn show(checkout: &Checkout, target: Option<Target>, registry: Option<PathBuf>) -> Result<Left, Failure> {
     require_terminal()?;
     let setup = Setup {
-        workspace: workspace.to_owned(),
+        checkout: checkout.clone(),
         target,
         registry,
         by: format!("{} (TUI)", who()),

@@ -176,7 +176,8 @@ pub(crate) const AGENT_KEYS: &[AgentKey] = &[
     AgentKey {
         name: "prices",
         shape: Shape::Pairs,
-        help: "Dollars per million tokens: input, output, cache_read and cache_write. Without them no cost is told.",
+        help: "Dollars per million tokens: input, output, cache_read and cache_write. Without them [prices] counts, else \
+               the built-in table.",
         get: |agent| Value::Variables(agent.api.prices.clone()),
         set: |agent, value| agent.api.prices = value.variables(),
     },

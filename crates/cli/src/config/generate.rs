@@ -35,6 +35,7 @@ pub(crate) fn commented_toml(presets: &[Preset]) -> String {
         "\n# Agents under names of your own, each with a section; see docs/configuration.md for its keys.\n\
          #[agents.fast]\n#family = \"claude\"\n#model = \"haiku\"\n\
          \n# What models cost whose agents do not say it, in dollars per million tokens.\n\
+         # Well-known ones have a price already; what stands here wins over it.\n\
          #[prices.\"some-model\"]\n#input = 3\n#output = 15\n\
          \n# MCP servers whose tools a plan may call, beside those of .mcp.json; see docs/mcp.md.\n\
          #[mcp.servers.files]\n#command = \"npx\"\n#args = [\"-y\", \"@modelcontextprotocol/server-filesystem\", \".\"]\n\
@@ -106,7 +107,8 @@ pub(crate) fn configuration_markdown() -> String {
     }
     text.push_str(
         "\n## `[prices.\"MODEL\"]`\n\nWhat a model costs whose agent does not say it, in dollars per million tokens. \
-         The agent's own figure is taken where\nthere is one.\n\n| key | value | meaning |\n|---|---|---|\n",
+         The agent's own figure is taken where\nthere is one. Models that have no section have the price of the built-in \
+         table, if it knows them ([Budgets](budgets.md#prices)).\n\n| key | value | meaning |\n|---|---|---|\n",
     );
     for (name, help) in PRICE_KEYS {
         text.push_str(&format!("| `{name}` | {} | {help} |\n", value_words(prices::SHAPE)));

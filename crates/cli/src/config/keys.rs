@@ -46,7 +46,7 @@ pub(crate) const SECTIONS: &[(&str, &str)] = &[
     ("limits", "When a run ends although there is work left."),
     ("budget", "What may be spent, and what happens when it is."),
     ("claims", "What counts as a claim that a task is done, and what supports one."),
-    ("health", "What happens to an agent that shows no sign of life."),
+    ("health", "What happens to an agent that makes no progress."),
     ("breaker", "When a loop that gets nowhere stops by itself, and how it tries again."),
     ("retry", "What happens after a failed attempt."),
     ("checks", "How a claim is checked before a task counts as done."),
@@ -55,6 +55,8 @@ pub(crate) const SECTIONS: &[(&str, &str)] = &[
     ("handoff", "When work is handed over to a fresh context, and what happens then."),
     ("plans", "How plans are carried out, in a vault and by `wiggum run Plan.md`."),
 ];
+
+const PERIOD: Shape = Shape::Choice(&["none", "day", "week", "month"]);
 
 const ON_TOUCH: Shape = Shape::Choice(&["warn", "refuse", "ask"]);
 
@@ -84,6 +86,15 @@ pub(crate) const KEYS: &[Key] = &[
         example: Some("\"PROMPT.md\""),
         get: |config| optional_path(config.prompt.as_ref()),
         set: |config, value| config.prompt = value.optional_text().map(Into::into),
+        ..Key::of(Shape::Path)
+    },
+    Key {
+        path: "state_root",
+        help: "Where journals, transcripts and other private state are kept, one directory for each checkout. \
+               Never inside of a workspace: agents can write there.",
+        example: Some("\"/var/lib/wiggum\""),
+        get: |config| optional_path(config.state_root.as_ref()),
+        set: |config, value| config.state_root = value.optional_text().map(Into::into),
         ..Key::of(Shape::Path)
     },
     Key {
@@ -183,7 +194,7 @@ pub(crate) const KEYS: &[Key] = &[
     Key {
         path: "agent.prices",
         help: "What the built-in agent's model costs, in dollars per million tokens: input, output, cache_read and \
-               cache_write. Without them no cost is told.",
+               cache_write. Without them [prices] counts, else the built-in table.",
         example: Some("{ input = \"3\", output = \"15\" }"),
         get: |config| Value::Variables(config.agent.api.prices.clone()),
         set: |config, value| config.agent.api.prices = value.variables(),
@@ -240,8 +251,16 @@ pub(crate) const KEYS: &[Key] = &[
         ..Key::of(Shape::Duration(Zero::Number))
     },
     Key {
+        path: "agent.limit_wait",
+        help: "How long the loop waits after a usage limit that does not say when it ends; doubles each time, up to an \
+               hour, and no longer than `max_wait` in all.",
+        get: |config| Value::Duration(config.policy.agents.limit_wait),
+        set: |config, value| config.policy.agents.limit_wait = value.duration(),
+        ..Key::of(Shape::Duration(Zero::Number))
+    },
+    Key {
         path: "agent.silence",
-        help: "How long an agent that tells what it does may show no sign of life before it is ended at once, \
+        help: "How long an agent that tells what it does may say nothing new before it is ended at once, \
                without the nudges and questions of [health]. 0 is no such limit.",
         example: Some("\"30m\""),
         get: |config| config.policy.agents.silence.map_or(Value::None, Value::Duration),
@@ -330,8 +349,8 @@ pub(crate) const KEYS: &[Key] = &[
     Key {
         path: "limits.iterations",
         flag: Some("--max-iterations"),
-        other_variables: &["MAX_ITERATIONS", "WIGGUM_MAX_ITERATIONS"],
-        help: "Iterations in one run. 0 is no limit.",
+        other_variables: &["MAX_ITERATIONS", "RALPH_MAX_ITERATIONS", "WIGGUM_MAX_ITERATIONS"],
+        help: "Iterations in one run. 0 is no limit. In a session 10 where nothing is set.",
         get: |config| config.policy.limits.iterations.map_or(Value::None, Value::Count),
         set: |config, value| config.policy.limits.iterations = value.optional_count(),
         ..Key::of(Shape::Count(Zero::NoLimit))
@@ -435,6 +454,13 @@ pub(crate) const KEYS: &[Key] = &[
         ..Key::of(Shape::Count(Zero::NoLimit))
     },
     Key {
+        path: "budget.project_period",
+        help: "When the project's budget begins anew: every day, week (on Monday) or month of your calendar, or never.",
+        get: |config| word(&config.policy.budget.project.period),
+        set: |config, value| config.policy.budget.project.period = meaning(value),
+        ..Key::of(PERIOD)
+    },
+    Key {
         path: "budget.organisation_cost",
         help: "Dollars that all your loops on this machine may spend together. 0 is no limit.",
         example: Some("500"),
@@ -451,6 +477,22 @@ pub(crate) const KEYS: &[Key] = &[
             config.policy.budget.organisation.max_tokens = value.optional_count().map(u64::from)
         },
         ..Key::of(Shape::Count(Zero::NoLimit))
+    },
+    Key {
+        path: "budget.organisation_period",
+        help: "When the organisation's budget begins anew: every day, week (on Monday) or month of your calendar, or \
+               never.",
+        get: |config| word(&config.policy.budget.organisation.period),
+        set: |config, value| config.policy.budget.organisation.period = meaning(value),
+        ..Key::of(PERIOD)
+    },
+    Key {
+        path: "budget.allow_unpriced",
+        flag: Some("--allow-unpriced"),
+        help: "Go on although a limit in dollars cannot hold an agent, because nobody knows what it costs.",
+        get: |config| Value::Switch(config.allow_unpriced),
+        set: |config, value| config.allow_unpriced = value.switch(),
+        ..Key::of(Shape::Switch)
     },
     Key {
         path: "budget.action",
@@ -544,8 +586,8 @@ pub(crate) const KEYS: &[Key] = &[
     },
     Key {
         path: "health.stuck_after",
-        help: "Without any sign of life (new output, tool calls, changed files, commits, a child that uses the \
-               processor) for this long an agent is stuck and is nudged. 0 is never.",
+        help: "Without any progress (tool calls, reports, changed files, commits, a tool that uses the processor) for \
+               this long an agent is stuck and is nudged. What it prints is no progress. 0 is never.",
         get: |config| config.policy.health.stuck_after.map_or(Value::None, Value::Duration),
         set: |config, value| config.policy.health.stuck_after = value.optional_duration(),
         ..Key::of(Shape::Duration(Zero::NoLimit))
@@ -581,7 +623,7 @@ pub(crate) const KEYS: &[Key] = &[
     },
     Key {
         path: "health.max_terminations",
-        help: "Agents in a row that were ended for silence, and so end the run. 0 is never.",
+        help: "Agents in a row that were ended for want of progress, and so end the run. 0 is never.",
         get: |config| Value::Count(config.policy.health.max_terminations),
         set: |config, value| config.policy.health.max_terminations = value.count(),
         ..Key::of(Shape::Count(Zero::Number))
@@ -682,6 +724,17 @@ pub(crate) const KEYS: &[Key] = &[
         ..Key::of(Shape::Switch)
     },
     Key {
+        path: "checks.baseline",
+        flag: Some("--baseline"),
+        other_variables: &["WIGGUM_BASELINE"],
+        help: "When these commands fail before any agent has worked: ask a person (without one, stop), go-on, stop, \
+               repair (the first task is to make them pass), or off to not run them then. A tree on which they passed \
+               is not checked again.",
+        get: |config| word(&config.policy.checks.baseline),
+        set: |config, value| config.policy.checks.baseline = meaning(value),
+        ..Key::of(Shape::Choice(&["ask", "go-on", "stop", "repair", "off"]))
+    },
+    Key {
         path: "protect.paths",
         help: "Patterns, relative to the workspace, of files that an agent should not change.",
         get: |config| Value::List(config.policy.protect.paths.clone()),
@@ -697,14 +750,15 @@ pub(crate) const KEYS: &[Key] = &[
     },
     Key {
         path: "protect.on_check_touch",
-        help: "When a file was changed that a check's own command names, as in `sh verify.sh`.",
+        help: "When what defines a check was changed (its script or recipe, the settings of its runner, tests that \
+               were there) and with the former definition it fails. A refused attempt that says why is asked about.",
         get: |config| word(&config.policy.protect.on_check_touch),
         set: |config, value| config.policy.protect.on_check_touch = meaning(value),
         ..Key::of(ON_TOUCH)
     },
     Key {
         path: "protect.on_weakened_tests",
-        help: "When tests were deleted or skipped, or assertions removed.",
+        help: "When tests were deleted or skipped, or assertions removed. A refused attempt that says why is asked about.",
         get: |config| word(&config.policy.protect.on_weakened_tests),
         set: |config, value| config.policy.protect.on_weakened_tests = meaning(value),
         ..Key::of(ON_TOUCH)
@@ -762,7 +816,7 @@ pub(crate) const KEYS: &[Key] = &[
     Key {
         path: "plans.max_iterations",
         other_variables: &["MAX_PLAN_ITERATIONS"],
-        help: "Iterations that a plan may use in all, where its front matter does not say it.",
+        help: "Iterations that a plan may use in all, where its front matter does not say it. Set by a variable, it bounds all plans: the smaller number holds.",
         get: |config| Value::Count(config.plans.max_iterations),
         set: |config, value| config.plans.max_iterations = value.count(),
         ..Key::of(Shape::Count(Zero::Refused))
@@ -788,6 +842,13 @@ pub(crate) const KEYS: &[Key] = &[
         get: |config| Value::Count(config.plans.jobs),
         set: |config, value| config.plans.jobs = value.count(),
         ..Key::of(Shape::Count(Zero::Refused))
+    },
+    Key {
+        path: "plans.settle",
+        help: "How long the file of a plan must have been left alone before the plan counts as written and is carried out.",
+        get: |config| Value::Duration(config.plans.settle),
+        set: |config, value| config.plans.settle = value.duration(),
+        ..Key::of(Shape::Duration(Zero::Number))
     },
     Key {
         path: "plans.git",

@@ -32,6 +32,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use wiggum_agents::PromptVia;
 use wiggum_core::policy::{Millis, Policy};
+use wiggum_engine::checkout::StateRoot;
+use wiggum_workspace::beneath::{self, Links};
 
 pub(crate) use agents::{ApiConfig, NamedAgent};
 use keys::Key;
@@ -79,10 +81,12 @@ pub(crate) struct Flags {
     pub(crate) max_iterations: Option<u32>,
     pub(crate) max_duration: Option<Millis>,
     pub(crate) max_cost: Option<Amount>,
+    pub(crate) allow_unpriced: Option<bool>,
     pub(crate) budget_strategy: Option<String>,
     pub(crate) max_retries: Option<u32>,
     pub(crate) verify: Vec<String>,
     pub(crate) complete_without_claim: Option<bool>,
+    pub(crate) baseline: Option<String>,
 }
 
 /// The one settings value that is passed down.
@@ -93,11 +97,15 @@ pub(crate) struct Config {
     pub(crate) backlog: Option<PathBuf>,
     pub(crate) name: String,
     pub(crate) prompt: Option<PathBuf>,
+    /// Where private state is kept; [`state_root`] knows the usual place.
+    pub(crate) state_root: Option<PathBuf>,
     pub(crate) headless: bool,
     pub(crate) allow_dirty: bool,
     pub(crate) agent: AgentConfig,
     /// The sections `[agents.NAME]`.
     pub(crate) agents: BTreeMap<String, NamedAgent>,
+    /// A limit in dollars may be without effect.
+    pub(crate) allow_unpriced: bool,
     /// All rules of the run but two, which are not configuration: `people.present` is up to
     /// whoever knows the terminal, `selection` to the backlog.
     pub(crate) policy: Policy,
@@ -196,6 +204,7 @@ pub(crate) fn resolve(sources: &Sources<'_>) -> Result<Config, ConfigProblems> {
         return Err(ConfigProblems(problems));
     }
     config.join_paths(sources);
+    config.bound_plans();
     Ok(config)
 }
 
@@ -209,6 +218,38 @@ pub(crate) fn data_dir(env: &BTreeMap<String, String>) -> Option<PathBuf> {
         Some(base.join("wiggum"))
     };
     ours.or_else(usual)
+}
+
+/// Where the private state of this user's checkouts is kept, as far as that can be told without the rest
+/// of the configuration: commands that only look must work although something else in it is wrong.
+pub(crate) fn state_root(sources: &Sources<'_>) -> Result<StateRoot, NoHome> {
+    let variable = sources.env.get("WIGGUM_STATE_ROOT").filter(|path| !path.trim().is_empty());
+    let in_file = |path: &Path| {
+        let table: toml::Table = read(path)
+            .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other))
+            .ok()?
+            .parse()
+            .ok()?;
+        let written = table.get("state_root")?.as_str()?;
+        Some(from_file(Path::new(written), sources.workspace, sources.env))
+    };
+    let configured = variable
+        .map(PathBuf::from)
+        .or_else(|| in_file(&sources.workspace.join(WORKSPACE_FILE)))
+        .or_else(|| sources.user_file.as_deref().and_then(in_file));
+    if let Some(path) = configured {
+        return Ok(StateRoot::new(std::path::absolute(&path).unwrap_or(path)));
+    }
+    let xdg = sources.env.get("XDG_STATE_HOME").map(Path::new);
+    let home = home(sources.env);
+    StateRoot::of_user(xdg, home.as_deref()).ok_or(NoHome { relative: home })
+}
+
+/// Neither HOME nor anything else says where this user's state is kept.
+#[derive(Clone, Debug)]
+pub(crate) struct NoHome {
+    /// What HOME is, if it is no absolute path.
+    pub(crate) relative: Option<PathBuf>,
 }
 
 /// The user's own file: `$XDG_CONFIG_HOME/wiggum/config.toml`, else below `~/.config`.
@@ -273,6 +314,18 @@ impl Config {
         problems
     }
 
+    /// In a file, the limit of plans is for those that name none. Said for this very run, it is the most
+    /// that any of them may use.
+    fn bound_plans(&mut self) {
+        let said_now = match self.source("plans.max_iterations") {
+            ConfigSource::Environment { .. } | ConfigSource::Flag { .. } => true,
+            ConfigSource::Default | ConfigSource::UserFile { .. } | ConfigSource::WorkspaceFile { .. } => {
+                false
+            }
+        };
+        self.plans.most_iterations = said_now.then_some(self.plans.max_iterations);
+    }
+
     /// Values that are fine each, but not together.
     fn contradiction(&self) -> Option<Problem> {
         let retry = &self.policy.retry;
@@ -299,6 +352,7 @@ impl Config {
         let fields = [
             ("backlog", &mut self.backlog, &flags.backlog),
             ("prompt", &mut self.prompt, &flags.prompt),
+            ("state_root", &mut self.state_root, &None),
             ("agent.scenario", &mut self.agent.scenario, &flags.scenario),
         ];
         for (key, field, flag) in fields {
@@ -319,10 +373,12 @@ impl Default for Config {
             backlog: None,
             name: "main".to_owned(),
             prompt: None,
+            state_root: None,
             headless: false,
             allow_dirty: false,
             agent: AgentConfig::default(),
             agents: BTreeMap::new(),
+            allow_unpriced: false,
             policy: Policy::default(),
             mcp: BTreeMap::new(),
             plans: wiggum_vault::Rules::default(),
@@ -397,9 +453,17 @@ impl Layer {
     }
 }
 
+/// Much more than anybody configures.
+const MOST: usize = 16 * 1024 * 1024;
+
+/// A pipe in place of a configuration would have every command wait, and every hook. People keep theirs behind links.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    beneath::read_plain(path, Links::Follow, MOST)
+}
+
 fn file_layer(path: &Path, source: impl Fn(PathBuf, usize) -> ConfigSource) -> Layer {
     let whole = |message: String| Problem { place: Place::WholeFile(path.to_owned()), message, hint: None };
-    match std::fs::read(path) {
+    match read(path) {
         Ok(bytes) => match String::from_utf8(bytes) {
             Ok(text) => file::layer(path, &text, source),
             Err(error) => Layer { problems: vec![not_text(path, &error)], ..Layer::default() },
@@ -459,10 +523,12 @@ fn flag_values(flags: &Flags) -> Vec<(&'static str, Value)> {
         max_iterations,
         max_duration,
         max_cost,
+        allow_unpriced,
         budget_strategy,
         max_retries,
         verify,
         complete_without_claim,
+        baseline,
     } = flags;
     let text = |text: &Option<String>| text.clone().map(Value::Text);
     let path = |path: &Option<PathBuf>| path.as_ref().map(|path| Value::Text(path.display().to_string()));
@@ -487,10 +553,12 @@ fn flag_values(flags: &Flags) -> Vec<(&'static str, Value)> {
         ("limits.iterations", max_iterations.map(Value::Count)),
         ("limits.duration", max_duration.map(Value::Duration)),
         ("budget.max_cost", max_cost.map(Value::Amount)),
+        ("budget.allow_unpriced", allow_unpriced.map(Value::Switch)),
         ("budget.strategy", text(budget_strategy)),
         ("retry.max_retries", max_retries.map(Value::Count)),
         ("checks.verify", (!verify.is_empty()).then(|| Value::List(verify.clone()))),
         ("checks.complete_without_claim", complete_without_claim.map(Value::Switch)),
+        ("checks.baseline", text(baseline)),
     ];
     values.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
 }

@@ -293,7 +293,7 @@ fn hints_for_unknown_keys() {
     );
     check_problems(
         "zzz = 1\n",
-        "wiggum.toml:1:1: unknown key `zzz`\n  hint: the keys outside of sections are backlog, name, prompt",
+        "wiggum.toml:1:1: unknown key `zzz`\n  hint: the keys outside of sections are backlog, name, prompt, state_root",
     );
     check_problems(
         "agent = \"claude\"\n",
@@ -432,10 +432,12 @@ fn all_flags() {
         max_iterations: Some(0),
         max_duration: Some(Millis::from_secs(7200)),
         max_cost: value::Amount::parse("2.5"),
+        allow_unpriced: Some(true),
         budget_strategy: Some("greedy".to_owned()),
         max_retries: Some(0),
         verify: vec!["v".to_owned(), "w".to_owned()],
         complete_without_claim: Some(true),
+        baseline: None,
     };
     let case = Case::new("").flags(flags);
     assert_eq!(
@@ -459,6 +461,7 @@ agent.timeout = \"1m\" <- --agent-timeout
 limits.iterations = none <- --max-iterations
 limits.duration = \"2h\" <- --max-duration
 budget.max_cost = 2.5 <- --max-cost
+budget.allow_unpriced = true <- --allow-unpriced
 budget.strategy = \"greedy\" <- --budget-strategy
 retry.max_retries = 0 <- --max-retries
 checks.verify = [\"v\", \"w\"] <- --verify
@@ -655,7 +658,17 @@ fn every_rule_of_the_policy_has_a_key() {
     let same: Vec<_> =
         before.iter().filter(|(path, value)| after.get(*path) == Some(value)).map(|(path, _)| path).collect();
     // Those of agents follow from their names and sections.
-    assert_eq!(same, ["agents.order", "agents.timeouts", "people.present", "selection"]);
+    assert_eq!(
+        same,
+        [
+            "agents.order",
+            "agents.timeouts",
+            "limits.same_evidence",
+            "people.present",
+            "retry.unclaimed_counts",
+            "selection"
+        ]
+    );
 }
 
 fn flat(policy: &Policy) -> BTreeMap<String, serde_json::Value> {
@@ -809,6 +822,19 @@ fn prices_of_models() {
          wiggum.toml:4:1: unknown key `prices.\"m\".inputs`\n  \
          hint: the prices of a model are input, output, cache_read, cache_write",
     );
+}
+
+#[test]
+fn a_limit_of_plans_that_is_said_for_this_run_bounds_them_all() {
+    let limits = |case: Case| {
+        let rules = case.config().plans;
+        (rules.limit(None), rules.limit(Some(10)), rules.limit(Some(2)))
+    };
+    let file = "[plans]\nmax_iterations = 3\n";
+    assert_eq!(limits(Case::new("")), (10, 10, 2));
+    assert_eq!(limits(Case::new(file)), (3, 10, 2), "a file speaks for plans that name no limit");
+    assert_eq!(limits(Case::new("").env(&[("MAX_PLAN_ITERATIONS", "3")])), (3, 3, 2));
+    assert_eq!(limits(Case::new(file).env(&[("WIGGUM_PLANS_MAX_ITERATIONS", "5")])), (5, 5, 2));
 }
 
 #[test]

@@ -33,6 +33,16 @@ pub(crate) enum DispatchError {
         crate::term::harmless(name)
     )]
     Name { name: String },
+    #[error("there is no pane `{}`", crate::term::harmless(target))]
+    NoPane { target: String },
+    #[error("the pane {pane} belongs to an agent already")]
+    Taken { pane: String },
+    #[error("wiggum itself runs in the pane {pane}")]
+    OwnPane { pane: String },
+    #[error("the output of the pane {pane} goes to another program already")]
+    Piped { pane: String },
+    #[error("the program of the pane {pane} has ended")]
+    Dead { pane: String },
     #[error("there is no agent `{name}`")]
     Unknown { name: String },
     #[error("the agent `{name}` is there already")]
@@ -64,6 +74,17 @@ impl From<DispatchError> for Failure {
                 Self::other(text).hint("does `tmux new-session` work in this terminal?")
             }
             DispatchError::Name { .. } => Self::usage(text),
+            DispatchError::NoPane { .. } => Self::usage(text)
+                .hint("`tmux list-panes -a` lists them; --socket names another server"),
+            DispatchError::Taken { pane } => Self::usage(text).hint(format!(
+                "`wiggum dispatch list` in its repository tells whose it is; if nobody's, `tmux set-option -pu -t {pane} @wiggum_agent`"
+            )),
+            DispatchError::OwnPane { .. } | DispatchError::Dead { .. } => {
+                Self::usage(text).hint("name the pane of the agent: `tmux list-panes -a` lists them")
+            }
+            DispatchError::Piped { pane } => {
+                Self::usage(text).hint(format!("`tmux pipe-pane -t {pane}` ends that"))
+            }
             DispatchError::Unknown { name } => {
                 Self::usage(text).hint(format!("`wiggum dispatch start {name}` starts one; `wiggum dispatch list` lists them"))
             }

@@ -1,11 +1,13 @@
-//! Who lives in which pane: one small file per agent in `.wiggum/dispatch/`.
+//! Who lives in which pane: one small file per agent.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use wiggum_engine::state_dir::StateDir;
 use wiggum_workspace::paths::{ProcessLock, write_whole};
 use wiggum_workspace::process;
 
@@ -29,6 +31,9 @@ pub(crate) struct Agent {
     pub(crate) workspace: PathBuf,
     pub(crate) pane: Pane,
     pub(crate) started_at: Timestamp,
+    /// It lived there before us, so it is not ours to end.
+    #[serde(default)]
+    pub(crate) adopted: bool,
 }
 
 /// The agents of one workspace.
@@ -39,7 +44,7 @@ pub(crate) struct Roster {
 
 impl Roster {
     pub(crate) fn of(workspace: &Path) -> Self {
-        let directory = StateDir::of(workspace).path().join("dispatch");
+        let directory = crate::session::state::kept_for(workspace, "dispatch");
         Self { workspace: workspace.to_owned(), directory }
     }
 
@@ -47,7 +52,9 @@ impl Roster {
     pub(crate) fn create(&self) -> Result<(), DispatchError> {
         let failed = |source| DispatchError::File { path: self.directory.clone(), source };
         crate::session::state::prepare(&self.workspace).map_err(failed)?;
-        fs::create_dir_all(&self.directory).map_err(failed)
+        fs::create_dir_all(&self.directory).map_err(failed)?;
+        crate::session::known::note(&self.workspace);
+        Ok(())
     }
 
     pub(crate) fn get(&self, name: &str) -> Result<Agent, DispatchError> {
@@ -103,6 +110,19 @@ impl Roster {
         lock.ok_or_else(|| DispatchError::Busy { name: name.to_owned() })
     }
 
+    /// Does a `send` of another process go on with this agent?
+    pub(crate) fn is_spoken_to(&self, name: &str) -> bool {
+        ProcessLock::is_held(&self.file(name, "lock")).unwrap_or(false)
+    }
+
+    /// Lets whoever waits for this agent look up.
+    pub(crate) fn wake(&self, name: &str) {
+        let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+        let pipe = OpenOptions::new().write(true).custom_flags(flags).open(self.file(name, "pipe"));
+        // Mostly nobody waits.
+        drop(pipe.and_then(|mut pipe| pipe.write_all(b"\n")));
+    }
+
     /// A file about this agent.
     pub(crate) fn file(&self, name: &str, ending: &str) -> PathBuf {
         self.directory.join(format!("{name}.{ending}"))
@@ -149,8 +169,14 @@ impl Agent {
         Err(DispatchError::Gone { name: self.name.clone(), why })
     }
 
-    /// Ends its program and all that was started by it.
+    /// Ends its program and all that was started by it. One that was adopted is only let go.
     pub(crate) fn end(&self) -> u32 {
+        if self.adopted {
+            if self.pane.life().is_ok_and(|life| life != Life::Closed) {
+                self.pane.let_go();
+            }
+            return 0;
+        }
         let ended = process::end_marked(MARKER, &self.pane.token);
         if self.pane.life().is_ok_and(|life| life != Life::Closed) {
             self.pane.close();

@@ -104,14 +104,41 @@ fn squeezed(text: &str) -> Vec<char> {
     text.chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
+/// How far above the bottom a complaint may stand: below it are dialogs and where to type.
+const BELOW_A_COMPLAINT: usize = 10;
+
 /// What keeps the agent from working, if that is the last it said. Who promises something works.
 pub(crate) fn trouble(said: &str) -> Option<Trouble> {
     if said.lines().any(promises) {
         return None;
     }
-    let told = said.lines().rev().map(str::trim).filter(|line| line.chars().any(char::is_alphabetic));
-    // Below it stands what the program shows all the time: where to type, and how.
-    told.filter(|line| !line.starts_with(['>', '❯', '›'])).take(6).find_map(turn::trouble)
+    let lines: Vec<&str> = said.lines().map(str::trim).collect();
+    let told = |line: &str| line.chars().any(char::is_alphabetic) && !line.starts_with(['>', '❯', '›']);
+    let last = (0..lines.len()).rev().filter(|&at| told(lines[at])).take(BELOW_A_COMPLAINT);
+    last.into_iter().find_map(|at| trouble_at(&lines[at..]))
+}
+
+/// The trouble that the first of these lines tells of. Programs break long lines, so when it ends may
+/// stand on the next ones.
+fn trouble_at(lines: &[&str]) -> Option<Trouble> {
+    let found = turn::trouble(lines.first()?)?;
+    let rest = lines.iter().take_while(|line| !line.is_empty()).take(3);
+    let whole = turn::trouble(&rest.copied().collect::<Vec<_>>().join(" "));
+    match (found, whole) {
+        (
+            Trouble::UsageLimit { resets_at: None },
+            Some(Trouble::UsageLimit { resets_at: Some(resets_at) }),
+        ) => Some(Trouble::UsageLimit { resets_at: Some(resets_at) }),
+        (found, _) => Some(found),
+    }
+}
+
+/// Is the choice that the program offers one about its usage limit, and can it be left without
+/// choosing? Then it need not keep a person from sleeping.
+pub(crate) fn offers_to_wait(screen: &str) -> bool {
+    let lines: Vec<String> = bottom(screen).map(str::to_lowercase).collect();
+    let any = |words: &str| lines.iter().any(|line| line.contains(words));
+    asks_for_choice(screen) && any("limit to reset") && any("esc to cancel")
 }
 
 /// A text as it may be typed: what could end the paste or press keys is left out.
@@ -182,6 +209,29 @@ mod tests {
         assert!(!asks_for_choice("I did:\n1. this\n2. that\n> "));
         assert!(!asks_for_choice("> 1. not a list"));
         assert!(!asks_for_choice("● Yes, it works.\nNote that 2 is left.\n❯ Nothing"));
+    }
+
+    const LIMITED: &str = "⎿ You've hit your limit · resets Nov 12, 2036, 7:04am (UTC)\n\n✻ Cooked for 0s\n\n\
+        ❯ /rate-limit-options\n────\n  What do you want to do?\n\n  ❯ 1. Stop and wait for limit to reset\n    \
+        2. Upgrade your plan\n    3. Use something else\n\n  Enter to confirm · Esc to cancel\n";
+
+    #[test]
+    fn a_limit_is_read_above_the_dialog_that_follows_it() {
+        let reset: jiff::Timestamp = "2036-11-12T07:04:00Z".parse().unwrap();
+        assert_eq!(trouble(LIMITED), Some(Trouble::UsageLimit { resets_at: Some(reset) }));
+        assert!(asks_for_choice(LIMITED) && offers_to_wait(LIMITED));
+        assert!(!offers_to_wait("Wait for the limit to reset?\n ❯ 1. Yes\n   2. No\n"), "it cannot be left");
+        assert!(!offers_to_wait("Run rm -rf /?\n ❯ 1. Yes\n   2. No\n Esc to cancel"));
+    }
+
+    #[test]
+    fn a_limit_that_is_broken_into_lines_is_read_whole() {
+        let broken = "■ You’ve hit your usage limit. Upgrade to Pro (https://chatgpt.com/explore/pro), visit https://x.y/\n\
+                      usage to purchase more credits or try again at 2036-11-12T07:04:00Z.\n\n› Ask Codex";
+        let reset: jiff::Timestamp = "2036-11-12T07:04:00Z".parse().unwrap();
+        assert_eq!(trouble(broken), Some(Trouble::UsageLimit { resets_at: Some(reset) }));
+        let alone = "Claude AI usage limit reached\n\nIt was reset at 2036-11-12T07:04:00Z";
+        assert_eq!(trouble(alone), Some(Trouble::UsageLimit { resets_at: None }));
     }
 
     #[test]

@@ -5,15 +5,18 @@ use std::fs;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use wiggum_core::agents::{Faults, back_at};
 use wiggum_core::event::EndReason;
+use wiggum_core::state::millis_between;
 use wiggum_workspace::paths::write_whole;
 
 use super::roster::{Agent, Roster};
 use super::watch::{Watch, Woken};
 use super::{DispatchError, screen};
+use crate::commands::Task;
 use crate::session::judge::{self, Verdict};
 use crate::session::progress::Mark;
-use crate::session::state::{self, Place, Session, Start};
+use crate::session::state::{self, Place, Session, Waiting};
 use crate::session::turn::Turn;
 use crate::term;
 
@@ -39,39 +42,65 @@ pub(crate) struct Manner {
     pub(crate) quiet_after: Duration,
     /// Words on the screen of an agent at work, beside those that are known.
     pub(crate) busy: Vec<String>,
+    /// How long an agent that cannot work is waited for.
+    pub(crate) patience: wiggum_core::policy::Agents,
 }
 
 /// Gives the agent this task, or goes on with the one it has, to the end.
 pub(crate) fn send(
     roster: &Roster,
     name: &str,
-    start: Option<Start>,
+    task: Option<Task>,
     manner: Manner,
 ) -> Result<Outcome, DispatchError> {
     let agent = roster.get(name)?;
     let _lock = roster.lock(name)?;
     agent.present()?;
     let place = agent.place()?;
-    let session = session(&agent, &place, start)?;
+    let session = session(&agent, &place, task)?;
     let mut watch = Watch::new(&agent.pane, &roster.file(name, "pipe"))?;
     (watch.quiet_after, watch.busy) = (manner.quiet_after, manner.busy);
-    Conversation { agent, place, session, watch, roster }.hold()
+    let patience = Patience { rules: manner.patience, faults: Faults::default() };
+    Conversation { agent, place, session, watch, roster, patience }.hold()
 }
 
 /// The task of the agent: the one that is under way if it is the same, else a new one.
-fn session(agent: &Agent, place: &Place, start: Option<Start>) -> Result<Session, DispatchError> {
+fn session(agent: &Agent, place: &Place, task: Option<Task>) -> Result<Session, DispatchError> {
     let known = agent.session()?.filter(|session| session.ended.is_none());
-    let start = match (known, start) {
+    let task = match (known, task) {
         (Some(known), None) => return Ok(known),
-        (Some(known), Some(start)) if known.prompt == start.prompt => return Ok(known),
+        (Some(known), Some(task)) if known.prompt == task.prompt => return Ok(known),
         (None, None) => return Err(DispatchError::NoTask { name: agent.name.clone() }),
-        (_, Some(start)) => start,
+        (_, Some(task)) => task,
     };
-    let mut session = Session::new(&agent.session_id()?, state::Agent::Other, start, Timestamp::now());
+    let id = agent.session_id()?;
+    let mut session = Session::new(&id, state::Agent::Other, &task.prompt, task.rules, Timestamp::now());
     session.working = false;
     session.seen.mark = Some(Mark::of(&agent.workspace));
     place.begin(&session, || {})?;
     Ok(session)
+}
+
+/// How often and since when the agent cannot work.
+struct Patience {
+    rules: wiggum_core::policy::Agents,
+    faults: Faults,
+}
+
+impl Patience {
+    /// Until when the agent is waited for. Not at all where a person is needed, or for longer than
+    /// anybody wants to wait.
+    fn until(&mut self, waiting: &Waiting, iteration: u32, now: Timestamp) -> Option<Timestamp> {
+        let Waiting::Agent { trouble, .. } = waiting else { return None };
+        let faults = self.faults.count(trouble, now);
+        let since = faults.since().unwrap_or(now);
+        let until = back_at(&self.rules, trouble, faults, iteration, now)?;
+        (millis_between(since, until) <= self.rules.max_wait.0).then_some(until)
+    }
+
+    fn worked(&mut self) {
+        self.faults = Faults::default();
+    }
 }
 
 struct Conversation<'a> {
@@ -80,6 +109,7 @@ struct Conversation<'a> {
     session: Session,
     watch: Watch,
     roster: &'a Roster,
+    patience: Patience,
 }
 
 impl Conversation<'_> {
@@ -105,9 +135,45 @@ impl Conversation<'_> {
                     term::note(&format!("{}\n", term::harmless(&note)));
                     prompt = reason;
                 }
-                Verdict::Release { note } => return Ok(self.released(&note)),
+                Verdict::Release { note } => {
+                    let Some(until) = self.patient_until() else { return Ok(self.released(&note)) };
+                    if let Some(outcome) = self.wait_out(until)? {
+                        return Ok(outcome);
+                    }
+                }
             }
         }
+    }
+
+    fn patient_until(&mut self) -> Option<Timestamp> {
+        let waiting = self.session.waiting.as_ref().filter(|_| self.session.ended.is_none())?;
+        self.patience.until(waiting, self.session.iteration, Timestamp::now())
+    }
+
+    /// Waits for an agent that cannot work; nothing if it may be asked again.
+    fn wait_out(&mut self, until: Timestamp) -> Result<Option<Outcome>, DispatchError> {
+        if until > Timestamp::now() {
+            let why = self.session.waiting.as_ref().map(ToString::to_string).unwrap_or_default();
+            term::note(&format!("{} waits until {until:.0} ({})\n", self.agent.name, term::harmless(&why)));
+        }
+        let place = &self.place;
+        let woken = self.watch.until_moment(until, || place.is_cancelled())?;
+        if self.place.is_cancelled() {
+            return self.cancelled().map(Some);
+        }
+        if let Some(outcome) = self.outcome_of(woken)? {
+            return Ok(Some(outcome));
+        }
+        let woken = self.watch.until_quiet()?;
+        if let Some(outcome) = self.outcome_of(woken)? {
+            return Ok(Some(outcome));
+        }
+        if screen::offers_to_wait(&self.agent.pane.screen()?) {
+            self.agent.pane.press_escape()?;
+            let woken = self.watch.until_drawn()?;
+            return self.outcome_of(woken);
+        }
+        Ok(None)
     }
 
     /// Types a prompt and waits until the agent has nothing more to say.
@@ -128,6 +194,7 @@ impl Conversation<'_> {
             woken => return self.outcome_of(woken),
         }
         self.session.working = true;
+        self.session.waiting = None;
         self.session.updated_at = Timestamp::now();
         self.place.save(&self.session)?;
         self.agent.pane.press_enter()?;
@@ -163,17 +230,21 @@ impl Conversation<'_> {
     /// Judges what was said since the prompt.
     fn judge(&mut self, prompt: &str) -> Result<Result<Verdict, Outcome>, DispatchError> {
         let pane = &self.agent.pane;
-        if screen::asks_for_choice(&pane.screen()?) {
-            return self.choice().map(Err);
-        }
         let path = self.roster.file(&self.agent.name, "before");
         let before = fs::read_to_string(path).unwrap_or_default();
         let said = screen::said_since(&before, &pane.history()?, &screen::typeable(prompt));
+        let trouble = screen::trouble(&said);
+        let screen = pane.screen()?;
+        if screen::asks_for_choice(&screen) && !(trouble.is_some() && screen::offers_to_wait(&screen)) {
+            return self.choice().map(Err);
+        }
         if self.watch.interrupted()? {
             return Ok(Err(Outcome::Interrupted));
         }
+        if trouble.is_none() {
+            self.patience.worked();
+        }
         // Whether it used its tools cannot be seen, so it is believed.
-        let trouble = screen::trouble(&said);
         let turn = Turn { message: &said, trouble, used_tools: true, waits: false, cap: None };
         let _lock = self.place.lock(|| {})?;
         let Some(verdict) = turn.judge(&self.place, &mut self.session, Timestamp::now()) else {

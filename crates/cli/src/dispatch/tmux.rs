@@ -58,9 +58,8 @@ impl Tmux {
     pub(crate) fn open(&self, window: &Window<'_>) -> Result<Pane, DispatchError> {
         // A program that waits, until the pane is told to outlive the one that is wanted.
         let rest = ["-d", "-P", "-F", "#{pane_id} #{socket_path}", "-n", window.name, "cat", "-"];
-        let new_session = ["new-session", "-s", window.session].into_iter().chain(SIZE).chain(rest);
         let target = format!("={}:", window.session);
-        let made = match self.ask("new-session", new_session) {
+        let made = match self.new_session(window.session, &rest) {
             Err(DispatchError::Refused { said, .. }) if said.contains("duplicate session") => {
                 self.ask("new-window", ["new-window", "-t", &target].into_iter().chain(rest))?
             }
@@ -78,6 +77,62 @@ impl Tmux {
             return Err(error);
         }
         Ok(pane)
+    }
+
+    /// A server that is about to end, since its last session has, now and then takes the command along; nothing of it was
+    /// done then, so it is told again.
+    fn new_session(&self, name: &str, rest: &[&str]) -> Result<String, DispatchError> {
+        let ask = || {
+            let words = ["new-session", "-s", name].into_iter().chain(SIZE);
+            self.ask("new-session", words.chain(rest.iter().copied()))
+        };
+        for _ in 1..STARTS {
+            match ask() {
+                Err(DispatchError::Refused { said, .. }) if said.contains("server exited") => {}
+                made => return made,
+            }
+        }
+        ask()
+    }
+
+    /// Marks a pane that is there already as ours.
+    pub(crate) fn adopt(&self, target: &str, token: &str) -> Result<Adopted, DispatchError> {
+        let found = self.find(target)?;
+        let pane = Pane { socket: found.socket, id: found.id, token: token.to_owned() };
+        pane.server().ask("set-option", ["set-option", "-p", "-t", &pane.id, MARK, token])?;
+        Ok(Adopted { pane, program: found.program, directory: found.directory })
+    }
+
+    /// A pane that can be spoken to and belongs to nobody.
+    fn find(&self, target: &str) -> Result<Found, DispatchError> {
+        let format = format!(
+            "#{{pane_id}}\n#{{socket_path}}\n#{{pane_dead}}\n#{{pane_pipe}}\n#{{{MARK}}}\n#{{pane_current_command}}\n#{{pane_current_path}}"
+        );
+        let no_pane = || DispatchError::NoPane { target: target.to_owned() };
+        let said = match self.ask("display-message", ["display-message", "-p", "-t", target, &format]) {
+            Err(DispatchError::Refused { .. }) => return Err(no_pane()),
+            said => said?,
+        };
+        let mut lines = said.trim_end_matches('\n').splitn(7, '\n').map(str::to_owned);
+        let mut line = || lines.next().unwrap_or_default();
+        let (id, socket, dead, piped, mark) = (line(), line(), line(), line(), line());
+        let (program, directory) = (line(), PathBuf::from(line()));
+        if id.is_empty() {
+            return Err(no_pane());
+        }
+        if dead == "1" {
+            return Err(DispatchError::Dead { pane: id });
+        }
+        if !mark.is_empty() {
+            return Err(DispatchError::Taken { pane: id });
+        }
+        if is_our_own(&id, &socket) {
+            return Err(DispatchError::OwnPane { pane: id });
+        }
+        if piped == "1" {
+            return Err(DispatchError::Piped { pane: id });
+        }
+        Ok(Found { id, socket: PathBuf::from(socket), program, directory })
     }
 
     fn ask<A: Into<OsString>>(
@@ -113,6 +168,27 @@ impl Tmux {
     }
 }
 
+/// A pane that was there before us, and what runs in it.
+pub(crate) struct Adopted {
+    pub(crate) pane: Pane,
+    pub(crate) program: String,
+    pub(crate) directory: PathBuf,
+}
+
+struct Found {
+    id: String,
+    socket: PathBuf,
+    program: String,
+    directory: PathBuf,
+}
+
+/// Do we run in this pane? What is typed there would come to us.
+fn is_our_own(id: &str, socket: &str) -> bool {
+    let set = |name: &str| std::env::var(name).unwrap_or_default();
+    let server = set("TMUX");
+    set("TMUX_PANE") == id && server.split(',').next() == Some(socket)
+}
+
 /// Two words at least, or tmux would give the only one to a shell.
 fn respawn(pane: &Pane, window: &Window<'_>) -> Vec<OsString> {
     let directory = literal(&window.directory.to_string_lossy());
@@ -137,8 +213,12 @@ fn literal(text: &str) -> String {
     text.replace('#', "##")
 }
 
-/// How often tmux is asked how a program ended before that stays unknown.
-const LOOKS: usize = 100;
+/// How often a session is asked for if the server ends instead of making it.
+const STARTS: usize = 3;
+
+/// How often tmux is asked how a program ended before that stays unknown. The first program that tmux runs for us tells
+/// it nearly always; a program on a busy machine may need a while between closing its terminal and its end.
+const LOOKS: usize = 200;
 
 impl Pane {
     fn server(&self) -> Tmux {
@@ -155,6 +235,9 @@ impl Pane {
             if life != Life::Ended(String::new()) {
                 return Ok(life);
             }
+            // Tmux 3.3 sometimes misses the signal that a program has ended, and leaves it unreaped until the next
+            // program of its own ends. So it gets one that ends at once.
+            self.server().ask("run-shell", ["run-shell", "true"])?;
         }
         Ok(Life::Ended("its program ended".to_owned()))
     }
@@ -181,6 +264,11 @@ impl Pane {
         })
     }
 
+    /// The process of the program that was started in it.
+    pub(crate) fn program(&self) -> Option<u32> {
+        self.ask("display-message", &["-p", "#{pane_pid}"]).ok()?.trim().parse().ok()
+    }
+
     /// What can be seen now.
     pub(crate) fn screen(&self) -> Result<String, DispatchError> {
         Ok(crate::term::harmless(&self.ask("capture-pane", &["-p"])?))
@@ -203,6 +291,10 @@ impl Pane {
         self.ask("send-keys", &["Enter"]).map(drop)
     }
 
+    pub(crate) fn press_escape(&self) -> Result<(), DispatchError> {
+        self.ask("send-keys", &["Escape"]).map(drop)
+    }
+
     /// Has all that the program writes copied into this pipe from now on. This is the one line that
     /// tmux gives to a shell.
     pub(crate) fn copy_output(&self, pipe: &Path) -> Result<(), DispatchError> {
@@ -221,6 +313,12 @@ impl Pane {
         let window = self.ask("display-message", &["-p", "#{session_name}:#{window_id}"])?;
         let socket = self.socket.to_string_lossy().into_owned();
         Ok(CommandLine::new("tmux", ["-S", &socket, "attach-session", "-t", window.trim_end()]))
+    }
+
+    /// Gives up a pane that was adopted.
+    pub(crate) fn let_go(&self) {
+        // It may be closed already.
+        drop(self.ask("set-option", &["-p", "-u", MARK]));
     }
 
     pub(crate) fn close(&self) {

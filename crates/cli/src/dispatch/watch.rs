@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -30,6 +31,10 @@ const BLINKING: u32 = 4;
 /// How long a program may take before it draws or reads anything; agents were seen to take eight
 /// seconds on a busy machine.
 const SLOWEST: Duration = Duration::from_secs(20);
+
+/// How long a program that has drawn nothing must have used no processor time. One that is starting does
+/// not go without for so long, unless it waits for somebody else.
+const RESTED: Duration = Duration::from_secs(1);
 
 /// Why waiting ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,13 +113,23 @@ impl Watch {
     }
 
     /// Waits until a program that was just started has drawn something and is quiet: what is typed
-    /// sooner is lost. One that draws nothing is not waited for much longer.
+    /// sooner is lost. One that draws nothing is waited for until it rests: a program that is still
+    /// starting uses the processor.
     pub(crate) fn until_ready(&mut self) -> Result<Woken, DispatchError> {
         let until = Instant::now() + SLOWEST;
+        let program = self.pane.program();
+        let used = || program.and_then(process::time_at_rest);
+        let (mut rests_since, mut before) = (Instant::now(), used());
         loop {
             let woken = self.until_quiet()?;
             let blank = self.pane.screen().is_ok_and(|screen| screen.trim().is_empty());
             if woken != Woken::Quiet || !blank || Instant::now() >= until {
+                return Ok(woken);
+            }
+            let now = used();
+            if now.is_none() || now != before {
+                (rests_since, before) = (Instant::now(), now);
+            } else if rests_since.elapsed() >= RESTED {
                 return Ok(woken);
             }
         }
@@ -136,6 +151,28 @@ impl Watch {
             self.drain().map_err(DispatchError::Wait)?;
             settled = Instant::now() + SETTLED;
             until = until.min(settled + ENOUGH);
+        }
+    }
+
+    /// Waits for a moment of the wall clock, whatever the program writes meanwhile. Ends early when `over`,
+    /// which is looked at whenever something is written into the pipe.
+    pub(crate) fn until_moment(
+        &mut self,
+        moment: Timestamp,
+        over: impl Fn() -> bool,
+    ) -> Result<Woken, DispatchError> {
+        /// A machine that slept wakes up with another time on its clock than we had reckoned with.
+        const LONGEST: Duration = Duration::from_secs(30);
+        loop {
+            let left = Duration::try_from(moment.duration_since(Timestamp::now())).unwrap_or_default();
+            if left.is_zero() || over() {
+                return Ok(Woken::Quiet);
+            }
+            match self.wait(Instant::now() + left.min(LONGEST))? {
+                None => drop(self.drain().map_err(DispatchError::Wait)?),
+                Some(Woken::Quiet) => {}
+                Some(woken) => return Ok(woken),
+            }
         }
     }
 

@@ -52,11 +52,19 @@ pub(crate) fn is_empty(text: &str) -> bool {
     scan(text).is_ok_and(|document| document.root().members().next().is_none())
 }
 
-/// Which of our hooks are there, for people.
-pub(crate) fn present(text: &str) -> Vec<String> {
-    let Ok(document) = scan(text) else { return Vec::new() };
-    let found = ours(document.root()).into_iter();
-    found.filter_map(|found| Some(found.hook.get("command")?.as_str()?.into_owned())).collect()
+/// Is a hook of ours there?
+pub(crate) fn has_hooks(text: &str) -> bool {
+    scan(text).is_ok_and(|document| !ours(document.root()).is_empty())
+}
+
+/// Whatever is called by the name of our program, and however it ends: a hook that fails must not stop
+/// anybody. Agents take some exit codes for an order to go on, and "not found" for an error to show at
+/// every stop.
+const WHATEVER_HAPPENS: &str = " || exit 0";
+
+/// How a hook of this name is called, in any shell.
+pub(crate) fn command(program: &str, name: &str) -> String {
+    format!("{}{WHATEVER_HAPPENS}", CommandLine::new(program, ["hook", name]))
 }
 
 type Edit = Option<(Range<usize>, String)>;
@@ -131,7 +139,7 @@ fn ours(root: Value<'_>) -> Vec<Ours<'_>> {
 
 fn is_ours(hook: Value<'_>) -> bool {
     let Some(command) = hook.get("command").and_then(Value::as_str) else { return false };
-    let Ok(line) = CommandLine::parse(&command) else { return false };
+    let Ok(line) = CommandLine::parse(command.trim_end_matches(WHATEVER_HAPPENS)) else { return false };
     let name = std::path::Path::new(&line.program).file_stem().unwrap_or_default();
     name == "wiggum" && line.args.len() == 2 && line.args[0] == *"hook"
 }
@@ -260,7 +268,7 @@ mod tests {
     use super::*;
 
     fn hooks(program: &str) -> Vec<Hook> {
-        let command = |name: &str| CommandLine::new(program, ["hook", name]).to_string();
+        let command = |name: &str| command(program, name);
         vec![
             Hook { event: "Stop", command: command("stop"), timeout: 600 },
             Hook { event: "UserPromptSubmit", command: command("user-prompt-submit"), timeout: 60 },
@@ -287,9 +295,9 @@ mod tests {
         for text in FILES {
             let added = with_hooks(text, &hooks("/a b/wiggum")).unwrap();
             let value: Json = serde_json::from_str(added.trim_start_matches('\u{feff}')).unwrap();
-            assert_eq!(present(&added).len(), 2, "{added}");
+            assert_eq!(ours(scan(&added).unwrap().root()).len(), 2, "{added}");
             let stop = value["hooks"]["Stop"].as_array().unwrap().last().unwrap();
-            assert_eq!(stop["hooks"][0]["command"], "'/a b/wiggum' hook stop", "{added}");
+            assert_eq!(stop["hooks"][0]["command"], "'/a b/wiggum' hook stop || exit 0", "{added}");
             assert_eq!(without_hooks(&added).unwrap(), text);
         }
     }
@@ -301,6 +309,10 @@ mod tests {
             assert_eq!(with_hooks(&added, &hooks("/old/wiggum")).unwrap(), added);
             let moved = with_hooks(&added, &hooks("/new/wiggum")).unwrap();
             assert_eq!(moved, added.replace("/old/", "/new/"));
+            // As the first version wrote it.
+            let first = added.replace(WHATEVER_HAPPENS, "");
+            assert_eq!(with_hooks(&first, &hooks("/old/wiggum")).unwrap(), added);
+            assert_eq!(without_hooks(&first).unwrap(), text);
         }
     }
 
@@ -308,7 +320,7 @@ mod tests {
     fn what_is_added_looks_like_the_rest() {
         let added = with_hooks("{\n    \"a\": 1\n}\n", &hooks("wiggum")[..1]).unwrap();
         let expected = "{\n    \"a\": 1,\n    \"hooks\": {\n        \"Stop\": [\n            {\n                \
-                        \"hooks\": [\n                    {\n                        \"command\": \"wiggum hook stop\",\n                        \
+                        \"hooks\": [\n                    {\n                        \"command\": \"wiggum hook stop || exit 0\",\n                        \
                         \"timeout\": 600,\n                        \"type\": \"command\"\n                    }\n                \
                         ]\n            }\n        ]\n    }\n}\n";
         assert_eq!(added, expected);

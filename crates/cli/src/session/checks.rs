@@ -1,15 +1,17 @@
 //! What must hold before a session's work counts as done: a plan without open boxes, and commands
 //! that succeed.
 
-use std::fs;
+use std::io;
 use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use wiggum_core::event::Exit;
+use wiggum_core::task::FileStatus;
+use wiggum_workspace::beneath::{self, Links};
 use wiggum_workspace::process::{self, Capture, CommandLine, Ended, Grace, Launch, Running, Sink, Stream};
 
-use super::judge::Checked;
+use super::judge::{Checked, MissingInPlan};
 use super::state::Session;
 
 /// All checks of one stop together; hooks are installed with a little more.
@@ -20,23 +22,23 @@ const MARKER: &str = "WIGGUM_SESSION_ID";
 
 /// Looks at them in order up to the first that does not hold.
 pub(crate) fn run(session: &Session, workspace: &Path) -> Checked {
-    if let Some(plan) = &session.plan {
-        let open = open_boxes(&workspace.join(plan));
-        if open.as_ref().map_or(true, |open| !open.is_empty()) {
-            return Checked::Open { plan: plan.clone(), boxes: open.unwrap_or_default() };
-        }
+    if let Some(plan) = &session.rules.plan
+        && let Some(missing) = missing_in_plan(&workspace.join(plan))
+    {
+        return Checked::Unfinished { plan: plan.clone(), missing };
     }
-    let (commands, planned) = (&session.verify, usize::from(session.plan.is_some()));
+    let (commands, planned) = (&session.rules.verify, usize::from(session.rules.plan.is_some()));
     if commands.len() + planned == 0 {
         return Checked::NotConfigured;
     }
-    let session = &session.session_id;
+    let (session, timeout) = (&session.session_id, session.rules.check_timeout);
     if !commands.is_empty() {
         process::end_marked(MARKER, session);
     }
     let until = Instant::now() + BUDGET;
     for command in commands {
-        let (exit, output) = run_one(command, workspace, session, until);
+        let own = timeout.map(|timeout| Instant::now() + timeout.as_duration());
+        let (exit, output) = run_one(command, workspace, session, own.map_or(until, |own| own.min(until)));
         if !exit.success() {
             return Checked::Failed { command: command.clone(), exit, output };
         }
@@ -44,19 +46,28 @@ pub(crate) fn run(session: &Session, workspace: &Path) -> Checked {
     Checked::Passed { checks: commands.len() + planned }
 }
 
-/// The boxes of a plan that are not ticked, code left out.
-fn open_boxes(plan: &Path) -> std::io::Result<Vec<String>> {
-    let text = fs::read_to_string(plan)?;
-    let mut in_code = false;
-    let lines = text.lines().map(str::trim).filter(|line| {
-        in_code ^= line.starts_with("```");
-        !in_code
-    });
-    let item = |line: &str| {
-        let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
-        rest.strip_prefix(['-', '*', '+', '.', ')']).is_some_and(|rest| rest.trim_start().starts_with("[ ]"))
+/// A plan is read by people; a larger one is none.
+const LONGEST_PLAN: usize = 16 * 1024 * 1024;
+
+/// The agent can write it, and so put anything in its place.
+pub(super) fn read_plan(plan: &Path) -> io::Result<String> {
+    beneath::read_plain_text(plan, Links::Refuse, LONGEST_PLAN)
+}
+
+/// What a plan lacks to be done: boxes that need not be ticked do not count.
+fn missing_in_plan(plan: &Path) -> Option<MissingInPlan> {
+    let Ok(text) = read_plan(plan) else { return Some(MissingInPlan::Unreadable) };
+    let boxes = wiggum_backlog::checkboxes(&plan.to_string_lossy(), &text);
+    if boxes.is_empty() {
+        return Some(MissingInPlan::NoBoxes);
+    }
+    let is_open = |status: FileStatus| match status {
+        FileStatus::Open | FileStatus::Failed => true,
+        FileStatus::Done | FileStatus::Skipped => false,
     };
-    Ok(lines.filter(|line| item(line)).map(str::to_owned).collect())
+    let open = boxes.into_iter().filter(|found| is_open(found.status) && !found.optional);
+    let open: Vec<String> = open.map(|found| found.line).collect();
+    (!open.is_empty()).then_some(MissingInPlan::Open(open))
 }
 
 fn run_one(line: &str, workspace: &Path, session: &str, until: Instant) -> (Exit, String) {
@@ -102,15 +113,53 @@ impl Sink for Collector {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Option<MissingInPlan>) {
+        let base = tempfile::tempdir().unwrap();
+        let plan = base.path().join("plan.md");
+        fs::write(&plan, text).unwrap();
+        assert_eq!(missing_in_plan(&plan), expected, "{text}");
+    }
+
+    fn open(lines: &[&str]) -> Option<MissingInPlan> {
+        Some(MissingInPlan::Open(lines.iter().map(|line| (*line).to_owned()).collect()))
+    }
 
     #[test]
     fn open_boxes_are_found_in_lists_and_not_in_code() {
-        let base = tempfile::tempdir().unwrap();
-        let plan = base.path().join("plan.md");
         let text = "# Plan\n- [x] one\n- [ ] two\n  * [ ] three\n1. [ ] four\n```\n- [ ] shown\n```\na [ ] b\n- [X] five\n";
-        fs::write(&plan, text).unwrap();
-        assert_eq!(open_boxes(&plan).unwrap(), ["- [ ] two", "* [ ] three", "1. [ ] four"]);
-        open_boxes(&base.path().join("none.md")).unwrap_err();
+        check(text, open(&["- [ ] two", "* [ ] three", "1. [ ] four"]));
+        check("- [x] one\n~~~\n- [ ] shown\n~~~\n<!-- - [ ] not yet -->\n> - [ ] quoted\n", None);
+        assert_eq!(missing_in_plan(Path::new("/none.md")), Some(MissingInPlan::Unreadable));
+    }
+
+    #[test]
+    fn boxes_that_are_neither_ticked_nor_skipped_are_open() {
+        check(
+            "- [~] one\n- [/] two\n- [!] three\n- [-] four\n- [ ] five (skipped)\n",
+            // In a plan `[-]` is cancelled.
+            open(&["- [~] one", "- [/] two", "- [!] three"]),
+        );
+        check("Marks: [-] dropped\n\n- [x] one\n- [-] two\n", None);
+    }
+
+    #[test]
+    fn optional_boxes_need_not_be_ticked() {
+        let text = "- [x] one\n- [ ] two (optional)\n- [ ]* 2.1 three\n  - [ ] part of three\n\n## Future\n- [ ] four\n";
+        check(text, None);
+        check(
+            "- [ ] Make the field optional\n- [ ] Tests (Optional, later)\n",
+            open(&["- [ ] Make the field optional"]),
+        );
+    }
+
+    #[test]
+    fn a_plan_without_boxes_says_nothing() {
+        check("# Plan\n\nAll done.\n", Some(MissingInPlan::NoBoxes));
+        check("", Some(MissingInPlan::NoBoxes));
     }
 }

@@ -35,7 +35,11 @@ pub(super) struct Asked {
     agent_id: Option<Value>,
     /// Only from Codex.
     turn_id: Option<Value>,
+    /// Only from Claude Code.
+    prompt_id: Option<Value>,
     pub(super) last_assistant_message: Option<String>,
+    /// What kind of failure ended the turn.
+    pub(super) error: Option<String>,
     pub(super) prompt: Option<String>,
     /// What the agent left running and will be told the end of.
     pub(super) background_tasks: Option<Vec<Value>>,
@@ -57,6 +61,8 @@ pub(super) enum Answer {
 /// Runs the hook that was named, and answers it whatever happens.
 pub(crate) fn run(event: &OsStr) -> ExitCode {
     let watchdog = Watchdog::default();
+    // Whatever hangs, a file system that does not answer included, must not hold up the session.
+    watchdog.allow(PATIENCE * 2);
     std::panic::set_hook(Box::new(|panic| {
         say(&Answer::Note(our_fault(&format!("a mistake in wiggum itself: {panic}"))));
         std::process::exit(0);
@@ -96,7 +102,6 @@ fn say(answer: &Answer) {
 }
 
 /// Ends the whole program with an answer when something takes too long: a lock that is held, a check.
-/// Costs nothing until there is something to wait for.
 #[derive(Default)]
 pub(super) struct Watchdog {
     more: OnceCell<Sender<Duration>>,
@@ -158,11 +163,12 @@ impl<E: Error> From<E> for Problem {
 fn answer(name: &str, watchdog: &Watchdog) -> Result<Answer, Problem> {
     let call = match name {
         "stop" => stop::stop,
+        "stop-failure" => stop::failed,
         "user-prompt-submit" => prompt::submitted,
         "session-end" => prompt::session_ended,
         "nudge" => return Ok(nudge()),
         _ => {
-            let there = "there are stop, user-prompt-submit, session-end and nudge";
+            let there = "there are stop, stop-failure, user-prompt-submit, session-end and nudge";
             return Err(Problem::new(format!("there is no hook `{name}`; {there}")));
         }
     };
@@ -217,6 +223,11 @@ impl Asked {
         let project = std::env::var_os("CLAUDE_PROJECT_DIR").map(PathBuf::from);
         let here = self.cwd.clone().or_else(|| std::env::current_dir().ok());
         project.into_iter().chain(here).filter(|directory| directory.is_absolute()).collect()
+    }
+
+    /// Which of the user's prompts this is about, should several hooks be asked about it.
+    pub(super) fn prompt_id(&self) -> Option<String> {
+        self.prompt_id.as_ref().or(self.turn_id.as_ref()).map(ToString::to_string)
     }
 
     pub(super) fn agent(&self) -> Agent {

@@ -5,14 +5,15 @@
 //! alone: no session is caught by mistake.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use thiserror::Error;
+use wiggum_workspace::beneath::{self, CreateError};
 
+use super::rules::{LoopOptions, Rules};
 use super::slash;
-use super::state::{Agent, Place, Session, SessionId, Start};
+use super::state::{Agent, Place, Session, SessionId};
 
 #[derive(Debug, Error)]
 pub(crate) enum RalphFileError {
@@ -23,24 +24,38 @@ pub(crate) enum RalphFileError {
     #[error("{} has a completion promise of several lines or with `<` in it", path.display())]
     Promise { path: PathBuf },
     #[error("cannot move {}", path.display())]
-    Move { path: PathBuf, source: io::Error },
+    Move { path: PathBuf, source: CreateError },
+    #[error("cannot read {}", path.display())]
+    Read { path: PathBuf, source: CreateError },
 }
 
 /// The loop of another program that runs in this session.
 pub(crate) struct Found {
+    workspace: PathBuf,
     pub(crate) path: PathBuf,
-    pub(crate) start: Start,
+    pub(crate) options: LoopOptions,
     pub(crate) iteration: u32,
     pub(crate) started_at: Option<Timestamp>,
 }
 
 pub(crate) fn find(workspace: &Path, id: &SessionId) -> Result<Option<Found>, RalphFileError> {
-    let path = workspace.join(".claude/ralph-loop.local.md");
-    let Ok(text) = fs::read_to_string(&path) else { return Ok(None) };
-    read(path, &text, &id.to_string())
+    let path = workspace.join(FILE);
+    let text = match beneath::read(workspace, FILE, MOST) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(None),
+        // People keep `.claude` behind a link; only a file that is there and cannot be taken is worth a word.
+        Err(_) if fs::symlink_metadata(&path).is_err() => return Ok(None),
+        Err(source) => return Err(RalphFileError::Read { path, source }),
+    };
+    read(path, workspace, &String::from_utf8_lossy(&text), &id.to_string())
 }
 
-fn read(path: PathBuf, text: &str, id: &str) -> Result<Option<Found>, RalphFileError> {
+/// Where the plugin keeps its state, in the workspace.
+const FILE: &str = ".claude/ralph-loop.local.md";
+/// A prompt and some lines; larger ones are somebody's who wants us to run out of memory.
+const MOST: usize = 4 * 1024 * 1024;
+
+fn read(path: PathBuf, workspace: &Path, text: &str, id: &str) -> Result<Option<Found>, RalphFileError> {
     let Some((matter, body)) = front_matter(text) else { return Ok(None) };
     let field = |name: &str| {
         matter.lines().find_map(|line| Some(unquoted(line.strip_prefix(name)?.strip_prefix(':')?.trim())))
@@ -64,20 +79,20 @@ fn read(path: PathBuf, text: &str, id: &str) -> Result<Option<Found>, RalphFileE
     if prompt.is_empty() {
         return Err(RalphFileError::NoPrompt { path });
     }
-    let start = Start {
+    let options = LoopOptions {
         prompt,
-        max_iterations: number("max_iterations", 0)?,
+        max_iterations: Some(number("max_iterations", 0)?),
         completion_promise: promise,
-        ..Start::default()
+        ..LoopOptions::default()
     };
     let iteration = number("iteration", 1)?.max(1);
     let started_at = field("started_at").and_then(|text| text.parse().ok());
-    Ok(Some(Found { path, start, iteration, started_at }))
+    Ok(Some(Found { workspace: workspace.to_owned(), path, options, iteration, started_at }))
 }
 
 impl Found {
-    pub(crate) fn session(&self, id: &SessionId, agent: Agent, now: Timestamp) -> Session {
-        let mut session = Session::new(id, agent, self.start.clone(), now);
+    pub(crate) fn session(&self, id: &SessionId, agent: Agent, rules: Rules, now: Timestamp) -> Session {
+        let mut session = Session::new(id, agent, &self.options.prompt, rules, now);
         session.iteration = self.iteration;
         session.started_at = self.started_at.unwrap_or(now);
         session
@@ -85,7 +100,7 @@ impl Found {
 
     /// Moves the file away as its loop becomes ours, or its own program would go on with it too.
     pub(crate) fn put_aside(&self, place: &Place) -> Result<(), RalphFileError> {
-        fs::rename(&self.path, place.taken_over_file())
+        beneath::take_away(&self.workspace, FILE, &place.taken_over_file())
             .map_err(|source| RalphFileError::Move { path: self.path.clone(), source })
     }
 }
@@ -113,7 +128,7 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Result<Option<Found>, RalphFileError> {
-        read(PathBuf::from("ralph-loop.local.md"), text, "s-1")
+        read(PathBuf::from("ralph-loop.local.md"), Path::new("."), text, "s-1")
     }
 
     #[test]
@@ -123,9 +138,9 @@ mod tests {
                     Fix it.\n\n---\nAnd that.\n";
         let found = found(text).unwrap().unwrap();
         assert_eq!(found.iteration, 4);
-        assert_eq!(found.start.max_iterations, 0);
-        assert_eq!(found.start.completion_promise.as_deref(), Some("ALL GREEN"));
-        assert_eq!(found.start.prompt, "Fix it.\n\n---\nAnd that.");
+        assert_eq!(found.options.max_iterations, Some(0));
+        assert_eq!(found.options.completion_promise.as_deref(), Some("ALL GREEN"));
+        assert_eq!(found.options.prompt, "Fix it.\n\n---\nAnd that.");
         assert_eq!(found.started_at, Some("2026-01-02T03:04:05Z".parse().unwrap()));
     }
 

@@ -4,7 +4,7 @@
 
 use thiserror::Error;
 
-use super::state::Start;
+use super::rules::LoopOptions;
 
 /// One command inside an agent; a new one is a new line in [`COMMANDS`].
 #[derive(Debug, PartialEq, Eq)]
@@ -22,6 +22,18 @@ pub(crate) enum Action {
     Cancel,
     /// Shows what this command of ours prints. The agent is not asked.
     Show(&'static [&'static str]),
+    /// Tells something of the session's own loop; of the project's loops, what this command of ours
+    /// prints. The agent is not asked.
+    Tell(About, &'static [&'static str]),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum About {
+    Health,
+    Tokens,
+    Cost,
+    /// Makes one and shows it.
+    Checkpoint,
 }
 
 pub(crate) const COMMANDS: &[SlashCommand] = &[
@@ -45,29 +57,32 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
     },
     SlashCommand {
         name: "health-status",
-        description: "Show how the agents of this project's loops are",
+        description: "Show how this session's loop and the agents of this project's loops are",
         arguments: "",
-        action: Action::Show(&["health"]),
+        action: Action::Tell(About::Health, &["health"]),
     },
     SlashCommand {
         name: "token-status",
-        description: "Show the tokens and the cost of the loops of this project",
+        description: "Show the tokens of this session's loop and of the loops of this project",
         arguments: "",
-        action: Action::Show(&["tokens"]),
+        action: Action::Tell(About::Tokens, &["tokens"]),
     },
     SlashCommand {
         name: "cost-report",
-        description: "Show what the loop of this project cost, and what the rest will cost",
+        description: "Show what this session's loop and the loop of this project cost, and what the rest will cost",
         arguments: "",
-        action: Action::Show(&["cost", "--forecast"]),
+        action: Action::Tell(About::Cost, &["cost", "--forecast"]),
     },
     SlashCommand {
         name: "checkpoint",
-        description: "Sum up the loop of this project in a checkpoint",
-        arguments: "",
-        action: Action::Show(&["checkpoint", "create"]),
+        description: "Sum up where this session's loop stands, or the loop of this project; the next prompt carries it",
+        arguments: "[NOTE]",
+        action: Action::Tell(About::Checkpoint, &["checkpoint", "create"]),
     },
 ];
+
+/// What the plugin is called, which stands before the names of its commands.
+pub(crate) const PLUGIN: &str = "wiggum";
 
 /// The command that a prompt calls, and what follows its name.
 pub(crate) fn called(prompt: &str) -> Option<(&'static SlashCommand, &str)> {
@@ -78,6 +93,7 @@ pub(crate) fn called(prompt: &str) -> Option<(&'static SlashCommand, &str)> {
         Some(end) => rest.split_at(end),
         None => (rest, ""),
     };
+    let name = name.strip_prefix(PLUGIN).and_then(|name| name.strip_prefix(':')).unwrap_or(name);
     let command = COMMANDS.iter().find(|command| command.name == name)?;
     Some((command, arguments.trim()))
 }
@@ -88,9 +104,14 @@ pub(crate) enum ArgumentError {
     NoPrompt,
     #[error("{option} needs a value")]
     NoValue { option: &'static str },
+    #[error("{option} takes no value")]
+    TakesNone { option: &'static str },
     #[error("{option} needs a whole number, not `{value}`")]
     NotANumber { option: &'static str, value: String },
-    #[error("`{option}` is not known")]
+    #[error(
+        "`{option}` is not known; there are {}. Text with dashes goes in quotes, or behind `--`",
+        OPTIONS.join(", ")
+    )]
     Unknown { option: String },
     #[error("a completion promise is one line without `<` and `>`")]
     Promise,
@@ -107,40 +128,51 @@ const OPTIONS: [&str; 7] = [
 ];
 
 /// Reads the arguments of `/ralph-loop`. People write tasks in their own words, so apostrophes and
-/// dashes in the middle of them are text; only our options, outside of quotes, are taken out.
-pub(crate) fn parse(arguments: &str) -> Result<Start, ArgumentError> {
-    let mut start = Start::default();
+/// single dashes in the middle of them are text. A word such as `--thing` outside of quotes is an
+/// option; one we do not know is refused, or a typing mistake would become part of the task.
+pub(crate) fn parse(arguments: &str) -> Result<LoopOptions, ArgumentError> {
+    let mut options = LoopOptions::default();
     let words = words(arguments);
     let mut text: Vec<&Word<'_>> = Vec::new();
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
+        if word.ends_options() {
+            text.extend(rest);
+            break;
+        }
         let Some((option, inline)) = word.option()? else {
             text.push(word);
             continue;
         };
         if option == "--complete-without-claim" {
-            start.complete_without_claim = true;
+            if inline.is_some() {
+                return Err(ArgumentError::TakesNone { option });
+            }
+            options.complete_without_claim = true;
             continue;
         }
         let value = match inline {
             Some(value) => value.to_owned(),
-            None => rest.next().map(|word| word.value.to_owned()).ok_or(ArgumentError::NoValue { option })?,
+            None => {
+                let next = rest.next().filter(|next| next.is_text());
+                next.map(|next| next.value.to_owned()).ok_or(ArgumentError::NoValue { option })?
+            }
         };
-        set(&mut start, option, value)?;
+        set(&mut options, option, value)?;
     }
-    start.prompt = joined(arguments, &text);
-    if start.prompt.is_empty() { Err(ArgumentError::NoPrompt) } else { Ok(start) }
+    options.prompt = joined(arguments, &text);
+    if options.prompt.is_empty() { Err(ArgumentError::NoPrompt) } else { Ok(options) }
 }
 
-fn set(start: &mut Start, option: &'static str, value: String) -> Result<(), ArgumentError> {
+fn set(options: &mut LoopOptions, option: &'static str, value: String) -> Result<(), ArgumentError> {
     let number = |value: String| value.parse().map_err(|_| ArgumentError::NotANumber { option, value });
     match option {
-        "--max-iterations" => start.max_iterations = number(value)?,
-        "--no-progress" => start.no_progress_limit = number(value)?,
-        "--same-error" => start.same_error_limit = number(value)?,
-        "--verify" => start.verify.push(value),
-        "--plan" => start.plan = Some(value),
-        _ => start.completion_promise = Some(promise(&value)?),
+        "--max-iterations" => options.max_iterations = Some(number(value)?),
+        "--no-progress" => options.no_progress = Some(number(value)?),
+        "--same-error" => options.same_error = Some(number(value)?),
+        "--verify" => options.verify.push(value),
+        "--plan" => options.plan = Some(value),
+        _ => options.completion_promise = Some(promise(&value)?),
     }
     Ok(())
 }
@@ -166,22 +198,30 @@ struct Word<'a> {
 }
 
 impl<'a> Word<'a> {
+    /// `--`: all that follows is text.
+    fn ends_options(&self) -> bool {
+        !self.quoted && self.value == "--"
+    }
+
+    /// Neither an option nor `--`. Rules such as `---` are text.
+    fn is_text(&self) -> bool {
+        let named = self.value.strip_prefix("--").is_some_and(|name| name.starts_with(char::is_alphanumeric));
+        self.quoted || !(named || self.ends_options())
+    }
+
     /// The option this word is, and its value where that is attached with `=`.
     fn option(&self) -> Result<Option<(&'static str, Option<&'a str>)>, ArgumentError> {
-        if self.quoted || !self.value.starts_with("--") {
+        if self.is_text() {
             return Ok(None);
         }
         let (name, value) = match self.value.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (self.value, None),
         };
-        if let Some(option) = OPTIONS.iter().find(|option| **option == name) {
-            return Ok(Some((option, value)));
+        match OPTIONS.iter().find(|option| **option == name) {
+            Some(option) => Ok(Some((option, value))),
+            None => Err(ArgumentError::Unknown { option: name.to_owned() }),
         }
-        // A slip of the pen must not become part of the task.
-        let close =
-            ["--max", "--completion", "--promise", "--verif"].iter().any(|start| name.starts_with(start));
-        if close { Err(ArgumentError::Unknown { option: name.to_owned() }) } else { Ok(None) }
     }
 }
 
@@ -236,7 +276,7 @@ mod tests {
     #[test]
     fn what_is_shown_is_a_command_of_ours() {
         for command in COMMANDS {
-            if let Action::Show(arguments) = command.action {
+            if let Action::Show(arguments) | Action::Tell(_, arguments) = command.action {
                 let line = std::iter::once(&"wiggum").chain(arguments);
                 Cli::try_parse_from(line).unwrap_or_else(|error| panic!("/{}: {error}", command.name));
             }
@@ -252,6 +292,9 @@ mod tests {
         check("/ralph-loop  make it ", Some(("ralph-loop", "make it")));
         check("$ralph-loop\nmake it", Some(("ralph-loop", "make it")));
         check(" /cancel-ralph", Some(("cancel-ralph", "")));
+        check("/wiggum:ralph-loop x", Some(("ralph-loop", "x")));
+        check("/other:ralph-loop x", None);
+        check("/wiggum: x", None);
         check("/ralph-loops x", None);
         check("please /ralph-loop x", None);
         check("ralph-loop x", None);
@@ -260,17 +303,22 @@ mod tests {
     #[test]
     fn a_task_is_read_as_people_write_it() {
         let check = |arguments: &str, prompt: &str, max: u32, promise: Option<&str>| {
-            let start = parse(arguments).unwrap_or_else(|error| panic!("{arguments}: {error}"));
-            assert_eq!(start.prompt, prompt, "{arguments}");
-            assert_eq!(start.max_iterations, max, "{arguments}");
-            assert_eq!(start.completion_promise.as_deref(), promise, "{arguments}");
+            let options = parse(arguments).unwrap_or_else(|error| panic!("{arguments}: {error}"));
+            assert_eq!(options.prompt, prompt, "{arguments}");
+            assert_eq!(options.max_iterations.unwrap_or(10), max, "{arguments}");
+            assert_eq!(options.completion_promise.as_deref(), promise, "{arguments}");
         };
         check("\"make it\" --max-iterations 5 --completion-promise DONE", "make it", 5, Some("DONE"));
         check("--max-iterations=5 make it", "make it", 5, None);
         check("don't stop, it's --max-iterations 3 not done", "don't stop, it's not done", 3, None);
         check("say \"hello\" and 'bye'", "say \"hello\" and 'bye'", 10, None);
         check("two\n  lines", "two\n  lines", 10, None);
-        check("add a --verbose flag", "add a --verbose flag", 10, None);
+        check("\"add a --verbose flag\"", "add a --verbose flag", 10, None);
+        check("say \"--bogus\" twice", "say \"--bogus\" twice", 10, None);
+        check("--max-iterations 3 -- add a --verbose flag", "add a --verbose flag", 3, None);
+        check("-- --max-iterations 3", "--max-iterations 3", 10, None);
+        check("-- \"quoted --bogus\"", "quoted --bogus", 10, None);
+        check("one - two \u{2014} three --- four -v", "one - two \u{2014} three --- four -v", 10, None);
         check("'explain --max-iterations 5'", "explain --max-iterations 5", 10, None);
         check("x --completion-promise 'ALL  GREEN'", "x", 10, Some("ALL GREEN"));
         check("x --completion-promise <promise>OK</promise>", "x", 10, Some("OK"));
@@ -282,14 +330,25 @@ mod tests {
     fn what_makes_no_sense_is_said() {
         let number =
             |value: &str| ArgumentError::NotANumber { option: "--max-iterations", value: value.to_owned() };
+        let unknown = |option: &str| ArgumentError::Unknown { option: option.to_owned() };
         let cases = [
             ("", ArgumentError::NoPrompt),
             ("--max-iterations 3", ArgumentError::NoPrompt),
             ("x --max-iterations", ArgumentError::NoValue { option: "--max-iterations" }),
             ("x --max-iterations many", number("many")),
             ("x --max-iterations -1", number("-1")),
-            ("x --max-iteration 3", ArgumentError::Unknown { option: "--max-iteration".to_owned() }),
+            ("x --max-iteration 3", unknown("--max-iteration")),
+            ("x --bogus 3", unknown("--bogus")),
+            ("add a --verbose flag", unknown("--verbose")),
+            ("x --bogus=3 -- y", unknown("--bogus")),
+            ("--", ArgumentError::NoPrompt),
+            ("x --verify --", ArgumentError::NoValue { option: "--verify" }),
+            ("x --verify --plan p.md", ArgumentError::NoValue { option: "--verify" }),
             ("x --completion-promise '<b>'", ArgumentError::Promise),
+            (
+                "x --complete-without-claim=no",
+                ArgumentError::TakesNone { option: "--complete-without-claim" },
+            ),
         ];
         for (arguments, expected) in cases {
             assert_eq!(parse(arguments), Err(expected), "{arguments}");

@@ -11,13 +11,22 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use wiggum_core::event::EndReason;
-use wiggum_engine::state_dir::StateDir;
-use wiggum_workspace::git::Git;
-use wiggum_workspace::paths::{FileLock, write_whole};
+use wiggum_core::event::{EndReason, Trouble};
+use wiggum_core::signal::support::{Rows, Signal};
+use wiggum_engine::checkout::{Checkout, StateRoot};
+use wiggum_workspace::beneath::{self, Links};
+use wiggum_workspace::paths::FileLock;
+
+use super::checkpoint::{Checkpoint, Noted};
+use super::known;
+use super::rules::Rules;
+use crate::config::{self, Flags, Sources};
 
 /// Written into every file; another number means another program wrote it.
 const VERSION: u32 = 1;
+
+/// The state of a session holds a prompt, some notes and a checkpoint: all of them bounded, and far smaller.
+const MOST: usize = 64 * 1024 * 1024;
 
 /// Nobody resumes a session after so long.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -31,16 +40,8 @@ pub(crate) struct Session {
     pub(crate) prompt: String,
     /// The iteration under way, or the last one; the first is 1.
     pub(crate) iteration: u32,
-    /// 0 means no limit.
-    pub(crate) max_iterations: u32,
-    pub(crate) completion_promise: Option<String>,
-    /// Commands that must succeed; where there are none, those of the configuration.
-    pub(crate) verify: Vec<String>,
-    /// A file of the workspace in which every box must be ticked.
-    pub(crate) plan: Option<String>,
-    pub(crate) complete_without_claim: bool,
-    pub(crate) no_progress_limit: u32,
-    pub(crate) same_error_limit: u32,
+    #[serde(flatten)]
+    pub(crate) rules: Rules,
     pub(crate) started_at: Timestamp,
     pub(crate) updated_at: Timestamp,
     /// The agent is at work, as far as its hooks have told.
@@ -48,8 +49,62 @@ pub(crate) struct Session {
     /// What the agent said last, in one line.
     pub(crate) last: String,
     pub(crate) ended: Option<Ended>,
+    /// Why the loop stands still although it is not over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) waiting: Option<Waiting>,
+    /// The prompt that began the loop, by the agent's own id for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) begun_by: Option<String>,
+    /// What the agent itself writes about the session, as its hooks have told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) transcript: Option<PathBuf>,
+    /// How long that was when the loop began.
+    #[serde(default)]
+    pub(crate) transcript_start: u64,
+    #[serde(default)]
+    pub(crate) noted: Noted,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) checkpoint: Option<Checkpoint>,
     #[serde(default)]
     pub(crate) seen: Seen,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "for", rename_all = "snake_case")]
+pub(crate) enum Waiting {
+    /// The agent cannot work, in its own words.
+    Agent { trouble: Trouble, message: String },
+    /// A person has to answer.
+    Person { question: String },
+}
+
+impl Waiting {
+    /// Until when, where that was said.
+    pub(crate) fn until(&self) -> Option<Timestamp> {
+        match self {
+            Self::Agent { trouble: Trouble::UsageLimit { resets_at }, .. } => *resets_at,
+            Self::Agent { .. } | Self::Person { .. } => None,
+        }
+    }
+
+    /// Is there still something to wait for?
+    pub(crate) fn is_over(&self, now: Timestamp) -> bool {
+        self.until().is_some_and(|until| until <= now)
+    }
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Agent { trouble: Trouble::UsageLimit { resets_at: Some(at) }, .. } => {
+                write!(f, "waits until {at:.0}: usage limit")
+            }
+            Self::Agent { trouble, message } => {
+                write!(f, "waits, the agent cannot work: {}", trouble.with(message))
+            }
+            Self::Person { question } => write!(f, "waits for your answer: {question}"),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,8 +141,12 @@ pub(crate) struct Seen {
     pub(crate) without_progress: u32,
     pub(crate) error: String,
     pub(crate) error_times: u32,
-    /// Stops in a row in which the agent said that the work is ready, without promising it.
-    pub(crate) ready: u32,
+    /// Errors in a row, whatever they were.
+    pub(crate) errors: u32,
+    /// What the last iterations have in common.
+    pub(crate) rows: Rows,
+    /// What supported a claim at the last stop.
+    pub(crate) signals: Vec<Signal>,
     /// Times in a row the agent was sent back without having used a tool since.
     pub(crate) blocks: u32,
     /// How long the transcript was at the last stop.
@@ -104,62 +163,46 @@ pub(crate) struct Answered {
     pub(crate) reason: String,
 }
 
-/// What a loop is started with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Start {
-    pub(crate) prompt: String,
-    pub(crate) max_iterations: u32,
-    pub(crate) completion_promise: Option<String>,
-    pub(crate) verify: Vec<String>,
-    /// A file of the workspace in which every box must be ticked.
-    pub(crate) plan: Option<String>,
-    pub(crate) complete_without_claim: bool,
-    pub(crate) no_progress_limit: u32,
-    pub(crate) same_error_limit: u32,
-}
-
-impl Default for Start {
-    fn default() -> Self {
-        Self {
-            prompt: String::new(),
-            max_iterations: super::MAX_ITERATIONS,
-            completion_promise: None,
-            verify: Vec::new(),
-            plan: None,
-            complete_without_claim: false,
-            no_progress_limit: super::NO_PROGRESS,
-            same_error_limit: super::SAME_ERROR,
-        }
-    }
-}
-
 impl Session {
-    pub(crate) fn new(id: &SessionId, agent: Agent, start: Start, now: Timestamp) -> Self {
+    pub(crate) fn new(id: &SessionId, agent: Agent, prompt: &str, rules: Rules, now: Timestamp) -> Self {
         Self {
             version: VERSION,
             session_id: id.0.clone(),
             agent,
-            prompt: start.prompt,
+            prompt: prompt.to_owned(),
             iteration: 1,
-            max_iterations: start.max_iterations,
-            completion_promise: start.completion_promise,
-            verify: start.verify,
-            plan: start.plan,
-            complete_without_claim: start.complete_without_claim,
-            no_progress_limit: start.no_progress_limit,
-            same_error_limit: start.same_error_limit,
+            rules,
             started_at: now,
             updated_at: now,
             working: true,
             last: "Starting task".to_owned(),
             ended: None,
+            waiting: None,
+            begun_by: None,
+            transcript: None,
+            transcript_start: 0,
+            noted: Noted::default(),
+            checkpoint: None,
             seen: Seen::default(),
         }
     }
 
+    /// The checkpoint that no prompt has told yet; from now on one has.
+    pub(crate) fn carry_checkpoint(&mut self) -> Option<String> {
+        let checkpoint = self.checkpoint.as_mut().filter(|checkpoint| !checkpoint.carried)?;
+        checkpoint.carried = true;
+        Some(checkpoint.text())
+    }
+
+    /// The agent has stopped, and the loop goes on with the user's next words.
+    pub(crate) fn wait(&mut self, waiting: Waiting) {
+        self.working = false;
+        self.waiting = Some(waiting);
+    }
+
     /// "3/10", or "3" where there is no limit.
     pub(crate) fn progress(&self) -> String {
-        match self.max_iterations {
+        match self.rules.max_iterations {
             0 => self.iteration.to_string(),
             max => format!("{}/{max}", self.iteration),
         }
@@ -221,7 +264,13 @@ impl Place {
     /// The state of this session that is nearest to one of these directories, if it has any.
     pub(crate) fn find<'a>(id: &SessionId, from: impl IntoIterator<Item = &'a Path>) -> Option<Self> {
         let ancestors = from.into_iter().flat_map(Path::ancestors);
-        ancestors.map(|workspace| Self::new(workspace, id)).find(|place| place.file().exists())
+        ancestors
+            .map(|workspace| Self::new(workspace, id))
+            .find(|place| fs::symlink_metadata(place.file()).is_ok())
+    }
+
+    pub(crate) fn id(&self) -> &SessionId {
+        &self.id
     }
 
     pub(crate) fn file(&self) -> PathBuf {
@@ -243,13 +292,14 @@ impl Place {
 
     pub(crate) fn load(&self) -> Result<Session, SessionError> {
         let path = self.file();
-        let bytes = fs::read(&path).map_err(|source| SessionError::File { path: path.clone(), source })?;
+        let bytes = beneath::read_plain(&path, Links::Refuse, MOST)
+            .map_err(|source| SessionError::File { path: path.clone(), source })?;
         let mut session: Session = serde_json::from_slice(&bytes)
             .map_err(|source| SessionError::Broken { path: path.clone(), source })?;
         if session.version != VERSION {
             return Err(SessionError::Version { path, version: session.version });
         }
-        if session.ended.is_none() && self.cancel_file().exists() {
+        if session.ended.is_none() && fs::symlink_metadata(self.cancel_file()).is_ok() {
             let detail = format!("cancelled in iteration {}", session.progress());
             session.ended = Some(Ended { reason: EndReason::ExplicitStop, detail, at: session.updated_at });
         }
@@ -260,23 +310,31 @@ impl Place {
         let path = self.file();
         let written = serde_json::to_vec_pretty(session).map_err(io::Error::other);
         written
-            .and_then(|bytes| write_whole(&path, &bytes))
+            .and_then(|bytes| self.put(&format!("{}.json", self.id), &bytes))
             .map_err(|source| SessionError::File { path, source })
     }
 
     /// Makes the directory for the state of sessions.
     pub(crate) fn prepare(&self) -> Result<(), SessionError> {
         let made = prepare(&self.workspace).and_then(|()| fs::create_dir_all(&self.directory));
-        made.map_err(|source| SessionError::File { path: self.directory.clone(), source })
+        made.map_err(|source| SessionError::File { path: self.directory.clone(), source })?;
+        known::note(&self.workspace);
+        Ok(())
     }
 
-    /// Begins a loop in this session, in place of an earlier one.
-    pub(crate) fn begin(&self, session: &Session, waits: impl FnOnce()) -> Result<(), SessionError> {
+    /// Begins a loop in this session, in place of an earlier one; false if this very prompt has begun it
+    /// already.
+    pub(crate) fn begin(&self, session: &Session, waits: impl FnOnce()) -> Result<bool, SessionError> {
         self.prepare()?;
         self.forget_old();
         let _lock = self.lock(waits)?;
+        let same = |known: Session| known.begun_by.is_some() && known.begun_by == session.begun_by;
+        if self.load().is_ok_and(same) {
+            return Ok(false);
+        }
         drop(fs::remove_file(self.cancel_file()));
-        self.save(session)
+        self.save(session)?;
+        Ok(true)
     }
 
     /// Removes what sessions left that nobody has touched for long.
@@ -293,11 +351,17 @@ impl Place {
     /// Cancels without waiting for the lock: a check that runs for minutes must not be in the way.
     pub(crate) fn cancel(&self) -> Result<(), SessionError> {
         let path = self.cancel_file();
-        fs::write(&path, "").map_err(|source| SessionError::File { path, source })
+        let name = format!("{}.cancelled", self.id);
+        self.put(&name, b"").map_err(|source| SessionError::File { path, source })
+    }
+
+    /// Puts a file in place of whatever has its name, and writes through no link.
+    fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        beneath::replace(&self.directory, name, bytes).map_err(io::Error::other)
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.cancel_file().exists()
+        fs::symlink_metadata(self.cancel_file()).is_ok()
     }
 
     fn cancel_file(&self) -> PathBuf {
@@ -310,18 +374,35 @@ impl Place {
     }
 }
 
-/// Makes the state directory of a workspace.
+/// Can state be kept for this workspace at all?
 pub(crate) fn prepare(workspace: &Path) -> io::Result<()> {
-    StateDir::of(workspace).create()?;
-    if workspace.join(".git").exists() {
-        // A state directory that git shows is untidy, and no reason not to work.
-        drop(Git::new(workspace, None).exclude_state_dir());
-    }
-    Ok(())
+    state_root(workspace).map(drop)
 }
 
+/// Where the sessions of a workspace are kept. Outside of it, so that no agent can write its own loop.
 fn directory(workspace: &Path) -> PathBuf {
-    StateDir::of(workspace).path().join("sessions")
+    kept_for(workspace, "sessions")
+}
+
+/// A directory for what is kept of agents that work in this directory.
+pub(crate) fn kept_for(workspace: &Path, what: &str) -> PathBuf {
+    // Without a home directory nothing is found, and `prepare` says why nothing can be begun.
+    state_root(workspace).map_or_else(|_| PathBuf::from(what), |root| root.of_path(what, workspace))
+}
+
+fn state_root(workspace: &Path) -> io::Result<StateRoot> {
+    let env = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    let flags = Flags::default();
+    let sources = Sources { workspace, user_file: config::user_file(&env), env: &env, flags: &flags };
+    config::state_root(&sources).map_err(|_| io::Error::other("HOME is not set"))
+}
+
+/// Has `wiggum run` ever worked in this workspace?
+pub(crate) fn has_loops(workspace: &Path) -> bool {
+    let checkout = state_root(workspace).map(|root| Checkout::new(workspace, &root));
+    checkout.is_ok_and(|checkout| checkout.find().is_ok_and(|found| found.is_some()))
 }
 
 /// Where a loop that is started in this directory belongs: the repository's root, or the directory
@@ -354,5 +435,28 @@ mod tests {
         for id in ["", ".", "..", "../../x", "a/b", "a\\b", ".hidden", "a b", "a\0", "é", &"a".repeat(129)] {
             assert!(SessionId::parse(id).is_err(), "{id}");
         }
+    }
+
+    /// As the first version wrote it.
+    const FIRST: &str = r#"{"version":1,"session_id":"old","agent":"other","prompt":"make it","iteration":2,
+        "max_iterations":5,"completion_promise":null,"verify":["true"],"plan":null,"complete_without_claim":false,
+        "no_progress_limit":3,"same_error_limit":5,"started_at":"2026-11-16T12:00:52.589621796Z",
+        "updated_at":"2026-11-16T12:00:52.630044964Z","working":true,"last":"Not yet.","ended":null,
+        "seen":{"mark":{"hash":2606636339112141293,"partial":false},"without_progress":1,"error":"",
+        "error_times":0,"ready":0,"blocks":1,"transcript":0,
+        "answered":{"message":1,"at":"2026-11-16T12:00:52.664691973Z","reason":"Go on."}}}"#;
+
+    #[test]
+    fn the_state_of_earlier_versions_is_understood() {
+        let base = tempfile::tempdir().unwrap();
+        let place = Place::new(base.path(), &SessionId::parse("old").unwrap());
+        place.prepare().unwrap();
+        fs::write(place.file(), FIRST).unwrap();
+        let session = place.load().unwrap();
+        assert_eq!((session.iteration, session.rules.max_iterations), (2, 5));
+        assert_eq!(session.rules.verify, ["true"]);
+        assert_eq!(session.rules.promises(), wiggum_core::signal::DEFAULT_PROMISES);
+        place.save(&session).unwrap();
+        assert_eq!(place.load().unwrap(), session);
     }
 }

@@ -7,8 +7,8 @@ use wiggum_core::event::EndReason;
 use wiggum_engine::error::chain;
 
 use super::hook::{Answer, Asked, PATIENCE, Problem, Watchdog, our_fault};
-use super::judge::Verdict;
-use super::prompt::configured_checks;
+use super::judge::{self, Verdict};
+use super::rules::Rules;
 use super::state::{Agent, Answered, Place, Session, SessionId};
 use super::transcript::Transcript;
 use super::turn::{self, Turn};
@@ -40,7 +40,7 @@ pub(super) fn stop(asked: &Asked, id: &SessionId, watchdog: &Watchdog) -> Result
         place.save(&session)?;
         return Ok(Answer::Block { reason: answered.reason, note: None });
     }
-    if !session.verify.is_empty() {
+    if !session.rules.verify.is_empty() {
         watchdog.allow(checks::BUDGET + PATIENCE);
     }
     let turn = Turn {
@@ -54,12 +54,33 @@ pub(super) fn stop(asked: &Asked, id: &SessionId, watchdog: &Watchdog) -> Result
         return farewell(&place, &mut place.load()?, now);
     };
     session.seen.transcript = told.length;
+    if asked.transcript_path.is_some() {
+        session.transcript.clone_from(&asked.transcript_path);
+    }
     session.seen.answered = answered(&verdict, &told.message);
     Ok(match (verdict, place.save(&session)) {
         // A block that is not counted could go on for ever.
         (_, Err(error)) => Answer::Note(our_fault(&chain(&error))),
         (Verdict::Block { reason, note }, Ok(())) => Answer::Block { reason, note: Some(note) },
         (Verdict::Release { note }, Ok(())) => Answer::Note(note),
+    })
+}
+
+/// The agent's turn ended with a failure of its provider, about which no stop hook is asked.
+pub(super) fn failed(asked: &Asked, id: &SessionId, watchdog: &Watchdog) -> Result<Answer, Problem> {
+    let Some(place) = asked.find(id) else { return Ok(Answer::Silence) };
+    let _lock = place.lock(|| watchdog.allow(PATIENCE))?;
+    let mut session = place.load()?;
+    if session.ended.is_some() {
+        return Ok(Answer::Silence);
+    }
+    let message = asked.last_assistant_message.as_deref().unwrap_or_default();
+    let trouble = turn::trouble_in_failure(message, asked.error.as_deref().unwrap_or_default());
+    session.updated_at = Timestamp::now();
+    let verdict = judge::unavailable(&mut session, trouble, message);
+    place.save(&session)?;
+    Ok(match verdict {
+        Verdict::Block { note, .. } | Verdict::Release { note } => Answer::Note(note),
     })
 }
 
@@ -116,8 +137,8 @@ fn take_over(
         return Ok(None);
     };
     let place = Place::new(&workspace, id);
-    let mut session = found.session(id, asked.agent(), now);
-    session.verify = configured_checks(&workspace)?;
+    let rules = Rules::at_start(&found.options, &workspace)?;
+    let session = found.session(id, asked.agent(), rules, now);
     // Whoever moves the file has the loop, should two ask at once.
     place.prepare()?;
     found.put_aside(&place)?;

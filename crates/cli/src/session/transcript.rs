@@ -1,11 +1,12 @@
 //! An agent's own transcript, read from its end: it may be hundreds of megabytes long, and only the
 //! last lines matter.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use serde::Deserialize;
+use wiggum_workspace::beneath::{self, Links};
 
 /// The most that is looked at.
 const MOST: u64 = 4 * 1024 * 1024;
@@ -19,12 +20,9 @@ pub(crate) struct Transcript {
 
 impl Transcript {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        // Whoever names a pipe or a device here would have us wait for ever, even to open it.
-        let metadata = fs::metadata(path)?;
-        if !metadata.is_file() {
-            return Err(io::Error::other("not a file"));
-        }
-        Ok(Self { file: File::open(path)?, length: metadata.len() })
+        let file = beneath::open_plain(path, Links::Refuse)?;
+        let length = file.metadata()?.len();
+        Ok(Self { file, length })
     }
 
     /// Was a tool called after this length? Text that only speaks of it has its quotes escaped.
@@ -36,14 +34,24 @@ impl Transcript {
 
     /// The last message of the agent itself, not of its sub-agents.
     pub(crate) fn last_message(&mut self) -> io::Result<Option<String>> {
+        self.last(message_of)
+    }
+
+    /// Why the last turn failed, in the agent's words, if it did.
+    pub(crate) fn failure(&mut self) -> io::Result<Option<String>> {
+        Ok(self.last(end_of_turn)?.flatten())
+    }
+
+    /// What is found in the last line in which something is found.
+    fn last<T>(&mut self, find: impl Fn(&str) -> Option<T>) -> io::Result<Option<T>> {
         let mut amount = FIRST;
         loop {
             let from = self.length.saturating_sub(amount);
             let text = self.read_from(from)?;
             // The first line is cut unless it begins the file.
             let whole = if from == 0 { &text } else { text.split_once('\n').map_or("", |(_, rest)| rest) };
-            if let Some(message) = whole.lines().rev().find_map(message_of) {
-                return Ok(Some(message));
+            if let Some(found) = whole.lines().rev().find_map(&find) {
+                return Ok(Some(found));
             }
             if from == 0 || amount >= MOST {
                 return Ok(None);
@@ -63,6 +71,47 @@ impl Transcript {
 /// As Claude Code writes it, then as Codex does.
 const TOOL_USES: [&str; 3] =
     [r#""type":"tool_use""#, r#""type":"function_call""#, r#""type":"custom_tool_call""#];
+
+/// A line that begins or ends a turn: the failure it tells of, or none.
+fn end_of_turn(line: &str) -> Option<Option<String>> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Turn {
+        #[serde(default, rename = "type")]
+        kind: String,
+        #[serde(default)]
+        is_sidechain: bool,
+        #[serde(default)]
+        is_api_error_message: bool,
+        payload: Option<Payload>,
+    }
+    #[derive(Deserialize)]
+    struct Payload {
+        #[serde(default, rename = "type")]
+        kind: String,
+        error: Option<Failure>,
+    }
+    #[derive(Deserialize)]
+    struct Failure {
+        #[serde(default)]
+        message: String,
+    }
+    let turn: Turn = serde_json::from_str(line).ok()?;
+    match turn.kind.as_str() {
+        "assistant" | "user" if turn.is_sidechain => None,
+        "assistant" if turn.is_api_error_message => Some(message_of(line)),
+        "assistant" | "user" => Some(None),
+        "event_msg" => {
+            let payload = turn.payload?;
+            match payload.kind.as_str() {
+                "task_complete" => Some(payload.error.map(|failure| failure.message)),
+                "task_started" | "user_message" => Some(None),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -137,6 +186,30 @@ mod tests {
         check(&[codex, user], Some("codex"));
         check(&[SIDE], None);
         check(&[], None);
+    }
+
+    #[test]
+    fn the_failure_of_the_last_turn_is_found() {
+        let check = |lines: &[&str], expected: Option<&str>| {
+            let (_base, mut transcript) = transcript(lines);
+            assert_eq!(transcript.failure().unwrap().as_deref(), expected, "{lines:?}");
+        };
+        let limit = r#"{"type":"assistant","isApiErrorMessage":true,"error":"rate_limit","message":{"role":"assistant","content":[{"type":"text","text":"You've hit your limit"}]}}"#;
+        let user = r#"{"type":"user","message":{"role":"user","content":"go on"}}"#;
+        let prompt = r#"{"type":"last-prompt","lastPrompt":"x"}"#;
+        check(&[OWN, limit, prompt], Some("You've hit your limit"));
+        check(&[limit, SIDE], Some("You've hit your limit"));
+        check(&[limit, user], None);
+        check(&[limit, user, OWN], None);
+        let failed =
+            r#"{"type":"event_msg","payload":{"type":"task_complete","error":{"message":"at capacity"}}}"#;
+        let fine = r#"{"type":"event_msg","payload":{"type":"task_complete","last_agent_message":"x"}}"#;
+        let started = r#"{"type":"event_msg","payload":{"type":"task_started"}}"#;
+        let count = r#"{"type":"event_msg","payload":{"type":"token_count","info":null}}"#;
+        check(&[started, failed, count], Some("at capacity"));
+        check(&[failed, started, count], None);
+        check(&[failed, started, fine], None);
+        check(&["{", "", "null", "[]"], None);
     }
 
     #[test]

@@ -26,7 +26,8 @@ impl Turn<'_> {
     pub(crate) fn judge(self, place: &Place, session: &mut Session, now: Timestamp) -> Option<Verdict> {
         let workspace = &place.workspace;
         let before = Mark::of(workspace);
-        let moved = session.seen.mark.is_none_or(|earlier| before.moved_since(earlier, self.used_tools));
+        let earlier = session.seen.mark;
+        let moved = earlier.is_none_or(|earlier| before.moved_since(earlier, self.used_tools));
         // An agent that cannot work has nothing to show.
         let checked = match self.trouble {
             Some(_) => Checked::NotConfigured,
@@ -40,12 +41,14 @@ impl Turn<'_> {
             trouble: self.trouble,
             used_tools: self.used_tools,
             progress: moved || self.waits,
+            committed: earlier.is_some_and(|earlier| before.committed_since(earlier)),
+            only_tests: earlier.is_some_and(|earlier| before.only_tests_since(earlier)),
             checked,
             cap: self.cap,
         };
         let verdict = judge::judge(session, &stop, now);
         // Checks change files too, and that is no progress of the agent's.
-        session.seen.mark = Some(if session.verify.is_empty() { before } else { Mark::of(workspace) });
+        session.seen.mark = Some(if session.rules.verify.is_empty() { before } else { Mark::of(workspace) });
         Some(verdict)
     }
 }
@@ -56,4 +59,16 @@ pub(crate) fn trouble(message: &str) -> Option<Trouble> {
     let message = message.trim();
     let alone = message.len() < 300 && !message.contains('\n');
     alone.then(|| wiggum_agents::trouble_in_line(message, Zoned::now)).flatten()
+}
+
+/// What a failure of the agent's provider means: by its words, else by the kind that Claude Code gives.
+pub(crate) fn trouble_in_failure(message: &str, kind: &str) -> Trouble {
+    let told = wiggum_agents::trouble_in_complaint(message, &Zoned::now());
+    told.unwrap_or(match kind {
+        "rate_limit" | "overloaded" | "server_error" => Trouble::Overloaded,
+        "authentication_failed" | "oauth_org_not_allowed" | "billing_error" | "model_not_found" => {
+            Trouble::Authentication
+        }
+        _ => Trouble::Other,
+    })
 }

@@ -11,7 +11,9 @@ use tempfile::TempDir;
 use wiggum_core::event::{Answer, Envelope, QuestionKind, Request};
 use wiggum_core::ids::LoopId;
 use wiggum_core::state::Loop;
+use wiggum_engine::checkout::{Checkout, StateRoot};
 use wiggum_engine::read_state;
+use wiggum_engine::state_dir::StateDir;
 use wiggum_store::Store;
 
 /// A story, and what the agent does in each of its attempts.
@@ -102,7 +104,7 @@ const STORIES: [Story; 15] = [
         more: r#""criteria": [{ "text": "two", "check": "test $(wc -l < logs/over.log) = 2" }]"#,
         attempts: &[
             r#"{ say = "Next steps:\n- the rest\n<memory>mind the gap</memory>" },
-               { context = { used = 80, window = 100 } }, { hang = true }"#,
+               { context = { used = 80, window = 100 } }, { run = "true" }, { hang = true }"#,
             r#"{ claim = "" }"#,
         ],
     },
@@ -190,7 +192,8 @@ impl Project {
         write("gone.txt", "committed\n");
         write(".gitignore", ".wiggum/\n");
         let budget = "[budget]\nproject_cost = 1000\nmax_cost = 8\nalert_at = 0.5\nstrategy = \"greedy\"\n";
-        let rules = "[retry]\nbackoff = \"0s\"\nmax_retries = 1\n[limits]\nno_progress = 0\n[breaker]\nno_progress = 0\n";
+        // Checks before work have a story of their own.
+        let rules = "[checks]\nbaseline = \"off\"\n[retry]\nbackoff = \"0s\"\nmax_retries = 1\n[limits]\nno_progress = 0\n[breaker]\nno_progress = 0\n";
         write("wiggum.toml", &format!("{rules}{budget}{more_rules}"));
         fs::write(self.outside("scenario.toml"), scenario(stories, &self.outside("ran"))).unwrap();
         fs::write(self.outside("ran"), "").unwrap();
@@ -289,12 +292,18 @@ impl Project {
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_SYSTEM", "/dev/null")
             .env("LC_ALL", "C")
-            .env_remove("XDG_CONFIG_HOME");
+            .env_remove("XDG_CONFIG_HOME")
+            .env_remove("XDG_STATE_HOME");
+    }
+
+    fn state_dir(&self) -> Option<StateDir> {
+        let root = StateRoot::new(self.root.parent().unwrap().join(".local/state/wiggum"));
+        Checkout::new(&self.root, &root).find().unwrap()
     }
 
     /// The store, and the loop in it; `None` if it was killed before there was one.
     pub(crate) fn store(&self) -> Option<(Store, LoopId)> {
-        let store = Store::open_existing(&self.root.join(".wiggum/wiggum.db")).unwrap()?;
+        let store = Store::open_existing(&self.state_dir()?.database()).unwrap()?;
         let loops = store.loops().unwrap();
         assert!(loops.len() <= 1, "one backlog, one name: one loop");
         let id = loops.first()?.id;
@@ -320,7 +329,7 @@ impl Project {
         for (question, asked) in &state.questions {
             let answer = match asked.question.kind {
                 QuestionKind::Failed => Answer::Option { number: 2 },
-                QuestionKind::Blocked => Answer::Skip,
+                QuestionKind::Blocked | QuestionKind::Baseline => Answer::Skip,
                 QuestionKind::Stuck
                 | QuestionKind::Deviation
                 | QuestionKind::Repeated

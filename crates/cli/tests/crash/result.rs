@@ -4,8 +4,10 @@
 use std::fs;
 
 use serde_json::Value;
+use wiggum_core::budget::Spans;
 use wiggum_core::checker;
 use wiggum_core::event::{Envelope, Event};
+use wiggum_core::signal::claim_mark;
 use wiggum_engine::checkpoints;
 use wiggum_store::Registry;
 
@@ -41,7 +43,7 @@ impl Final {
             commits: commits(project),
             work_tree: work_tree(project),
             references: references(project),
-            journal: effective(&journal),
+            journal: effective(project, &journal),
             tasks: state
                 .tasks
                 .iter()
@@ -164,7 +166,7 @@ fn references(project: &Project) -> Vec<String> {
 }
 
 /// The events that decide what became of the run, as JSON without what differs every time.
-fn effective(journal: &[Envelope]) -> Vec<String> {
+fn effective(project: &Project, journal: &[Envelope]) -> Vec<String> {
     let mut kept: Vec<(Kind, String)> = Vec::new();
     for envelope in journal {
         let kind = kind(&envelope.event);
@@ -185,11 +187,23 @@ fn effective(journal: &[Envelope]) -> Vec<String> {
                 }
             }
             Kind::Start | Kind::Step | Kind::Check | Kind::Outside => {
-                kept.push((kind, text_of(&envelope.event)));
+                kept.push((kind, text_of(&without_mark(project, &envelope.event))));
             }
         }
     }
     kept.into_iter().map(|(_, text)| text).collect()
+}
+
+/// Every loop asks for promises with marks of its own.
+fn without_mark(project: &Project, event: &Event) -> Event {
+    let mut event = event.clone();
+    if let Event::IterationStarted { iteration, attempt, prompt, .. } = &mut event
+        && let Some((store, id)) = project.store()
+        && let Some(text) = store.blob(&prompt.sha256).unwrap()
+    {
+        prompt.sha256 = checkpoints::hash(&text.replace(&claim_mark(id, *iteration, *attempt), "<mark>"));
+    }
+    event
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -212,16 +226,20 @@ fn kind(event: &Event) -> Kind {
         Event::AgentEnded { .. }
         | Event::CallStarted { .. }
         | Event::WorkEnded { .. }
+        | Event::CommitsFound { .. }
         | Event::TreeTaken { .. }
         | Event::TreeAltered { .. }
         | Event::Judged { .. }
         | Event::TaskCompleted { .. }
         | Event::CommitRefused { .. }
+        | Event::BudgetReached { .. }
         | Event::HandoffStarted { .. } => Kind::Step,
         Event::EvidenceGathered { .. } | Event::WorkInspected { .. } => Kind::Check,
         Event::RunStarted { .. }
         | Event::TaskFailed { .. }
+        | Event::RepairPlanned { .. }
         | Event::TaskSkipped { .. }
+        | Event::SkipsCommitted { .. }
         | Event::TaskReopened { .. }
         | Event::StatusSet { .. }
         | Event::QuestionRaised { .. }
@@ -241,6 +259,10 @@ fn kind(event: &Event) -> Kind {
         // Compared by what is in them.
         Event::Checkpointed { .. }
         | Event::LoopCreated { .. }
+        | Event::LoopMoved { .. }
+        | Event::BaselineStarted { .. }
+        | Event::BaselineChecked { .. }
+        | Event::TaskBaselineChecked { .. }
         | Event::BacklogRead { .. }
         | Event::StatusWritten { .. }
         | Event::StatusPutBack { .. }
@@ -250,6 +272,7 @@ fn kind(event: &Event) -> Kind {
         | Event::WorkKept { .. }
         | Event::WorkspaceReset { .. }
         | Event::BudgetAsked { .. }
+        | Event::UsageSeen { .. }
         | Event::Charged { .. }
         | Event::Noticed { .. } => Kind::Bookkeeping,
     }
@@ -258,7 +281,7 @@ fn kind(event: &Event) -> Kind {
 /// What loops share knows of every call that the journal knows of, and of no call under way.
 fn assert_all_paid_for(project: &Project, cost: f64) {
     let registry = Registry::open_existing(&project.outside(".local/share/wiggum/registry.db")).unwrap();
-    let all = registry.expect("the loop is entered").shared("").unwrap().organisation;
+    let all = registry.expect("the loop is entered").shared("", &Spans::default()).unwrap().organisation;
     assert!(all.spent.cost_usd >= cost - 1e-9, "{} spent, but {all:?} known", cost);
     assert_eq!(all.in_flight, 0, "{all:?}");
 }
@@ -272,7 +295,7 @@ fn text_of(event: &Event) -> String {
 fn normalise(value: &mut Value) {
     match value {
         Value::Object(fields) => {
-            for name in ["base", "carried", "commit"] {
+            for name in ["base", "carried", "commit", "tree"] {
                 if let Some(value) = fields.get_mut(name) {
                     *value = Value::String("some".to_owned());
                 }
@@ -295,6 +318,8 @@ fn normalise(value: &mut Value) {
                 "kept",
                 "kept_under",
                 "previous",
+                // It names the checkpoint and its commit.
+                "rollback_instructions",
                 "agent_duration",
                 "check_duration",
             ] {

@@ -111,7 +111,8 @@ impl Stage {
     }
 
     pub(crate) fn session(&self, name: &str) -> Value {
-        serde_json::from_str(&self.sandbox.read(&format!(".wiggum/sessions/{name}.json"))).unwrap()
+        let sessions = self.sandbox.state_root().of_path("sessions", &self.sandbox.root);
+        serde_json::from_slice(&std::fs::read(sessions.join(format!("{name}.json"))).unwrap()).unwrap()
     }
 }
 

@@ -18,6 +18,7 @@ use wiggum_core::checker;
 use wiggum_core::event::{Envelope, Event, Flag, FlagKind, Request};
 use wiggum_core::ids::LoopId;
 use wiggum_core::state::Loop;
+use wiggum_engine::checkout::{Checkout, StateRoot};
 use wiggum_engine::state_dir::StateDir;
 use wiggum_store::Store;
 
@@ -81,8 +82,7 @@ impl Sandbox {
     /// As [`Sandbox::with_tasks`], but neither the home directory nor what lies beside the repository
     /// is in a directory for temporary files, which every agent may write to.
     pub(crate) fn walled(ids: &[&str]) -> Self {
-        let base = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let mut sandbox = Self::plain_in(base);
+        let mut sandbox = Self::plain_in(tempfile::tempdir_in(untemporary()).unwrap());
         let temporary = sandbox.base().join("tmp");
         fs::create_dir(&temporary).unwrap();
         sandbox.env("TMPDIR", temporary.to_str().unwrap());
@@ -90,6 +90,13 @@ impl Sandbox {
         sandbox.write("PRD.json", &prd(ids));
         sandbox.commit_all("backlog");
         sandbox
+    }
+
+    /// Moves the repository, as somebody does who renames a folder.
+    pub(crate) fn move_to(&mut self, name: &str) {
+        let root = self.base().join(name);
+        fs::rename(&self.root, &root).unwrap();
+        self.root = root;
     }
 
     pub(crate) fn env(&mut self, name: &str, value: &str) {
@@ -253,12 +260,32 @@ impl Sandbox {
         receiver.recv_timeout(PATIENCE).expect("the agent should be waiting").unwrap();
     }
 
+    /// Where the private state of the repository is.
     pub(crate) fn state_dir(&self) -> StateDir {
-        StateDir::of(&self.root)
+        self.state_dir_of(&self.root).expect("there should be a store")
+    }
+
+    /// Where the private state of a directory is, if it has any.
+    pub(crate) fn state_dir_of(&self, directory: &Path) -> Option<StateDir> {
+        Checkout::new(directory, &self.state_root()).find().unwrap()
+    }
+
+    pub(crate) fn state_root(&self) -> StateRoot {
+        StateRoot::new(self.base().join("home/.local/state/wiggum"))
+    }
+
+    /// Did a loop ever begin here?
+    pub(crate) fn has_store(&self) -> bool {
+        self.state_dir_of(&self.root).is_some_and(|dir| dir.database().exists())
     }
 
     pub(crate) fn store(&self) -> Store {
         Store::open_existing(&self.state_dir().database()).unwrap().expect("there should be a store")
+    }
+
+    /// A file that other programs read of the only loop.
+    pub(crate) fn shared_file(&self, name: &str) -> PathBuf {
+        self.root.join(StateDir::shared_loop_dir(self.loop_id())).join(name)
     }
 
     /// The id of the only loop.
@@ -334,7 +361,8 @@ impl Sandbox {
 
     /// The journal keeps every invariant, and no process is left.
     pub(crate) fn check(&self) {
-        if let Ok(Some(store)) = Store::open_existing(&self.state_dir().database()) {
+        let dir = self.state_dir_of(&self.root);
+        if let Some(Ok(Some(store))) = dir.map(|dir| Store::open_existing(&dir.database())) {
             for record in store.loops().unwrap() {
                 let journal = store.read(record.id, 0).unwrap();
                 let violations: Vec<String> =
@@ -363,6 +391,18 @@ impl Sandbox {
                 let line = fs::read(path.join("cmdline")).unwrap_or_default();
                 format!("{} {}", path.display(), String::from_utf8_lossy(&line).replace('\0', " "))
             })
+            .collect()
+    }
+
+    /// The numbers of the watchdogs that look after this sandbox's loop.
+    pub(crate) fn watchdogs(&self) -> Vec<String> {
+        let line = format!("loop-watchdog\0watchdog\0WIGGUM_LOOP_ID\0{}\0", self.loop_id());
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        processes
+            .filter(|entry| {
+                fs::read(entry.path().join("cmdline")).is_ok_and(|found| found.starts_with(line.as_bytes()))
+            })
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
             .collect()
     }
 
@@ -417,7 +457,15 @@ impl Started<'_> {
         Run { status, stdout, stderr }
     }
 
-    /// Ends it the hard way; what it started stays for the next one to deal with.
+    /// Ends it and its watchdog the hard way; what it started stays for the next one to deal with.
+    pub(crate) fn kill_with_watchdog(self) {
+        for watchdog in self.sandbox.watchdogs() {
+            signal(self.sandbox, &watchdog, "KILL");
+        }
+        self.kill();
+    }
+
+    /// Ends it the hard way; its watchdog ends what it started.
     pub(crate) fn kill(mut self) {
         self.signal("KILL");
         drop(self.child.wait());
@@ -492,6 +540,18 @@ pub(crate) fn prd_of(stories: &[impl AsRef<str>]) -> String {
 /// One story of a PRD.json; `more` is further members, as in `, "depends_on": ["A"]`.
 pub(crate) fn story(id: &str, more: &str) -> String {
     format!("{{ \"id\": \"{id}\", \"title\": \"Do {id}\", \"passes\": false{more} }}")
+}
+
+/// A directory that is not below one for temporary files, which every agent may write to. The build
+/// directory is one, unless the checkout itself is a temporary directory.
+fn untemporary() -> PathBuf {
+    let is_temporary = |path: &Path| ["/tmp", "/var/tmp"].iter().any(|tmp| path.starts_with(tmp));
+    let below_home = std::env::home_dir().map(|home| home.join(".cache/wiggum-tests"));
+    let places = [Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR"))), below_home];
+    let place = places.into_iter().flatten().find(|path| !is_temporary(path));
+    let place = place.expect("a build directory or a home directory outside of /tmp and /var/tmp");
+    fs::create_dir_all(&place).unwrap();
+    place.canonicalize().unwrap()
 }
 
 /// An agent that does its task: a file named after it, with the task's name in it.

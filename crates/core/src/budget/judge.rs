@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::spending::HOUR;
-use super::{Account, AtLimit, Budget, Cap, Scope, Shared, Strategy, Sum, Unit};
+use super::{Account, AtLimit, Budget, Cap, Period, Scope, Shared, Strategy, Sum, Unit};
 use crate::ids::TaskId;
 use crate::mutant::{Mutant, planted};
 use crate::state::{Loop, add_millis};
@@ -20,6 +20,9 @@ pub struct Gauge {
     pub spent: f64,
     pub reserved: f64,
     pub limit: f64,
+    pub period: Period,
+    /// When it begins anew.
+    pub resets_at: Option<Timestamp>,
 }
 
 /// Something people should be told once.
@@ -42,6 +45,17 @@ pub enum Hold {
 }
 
 impl Gauge {
+    /// As an event tells it.
+    pub(crate) fn told(
+        scope: Scope,
+        unit: Unit,
+        spent: f64,
+        limit: f64,
+        resets_at: Option<Timestamp>,
+    ) -> Self {
+        Self { scope, unit, spent, reserved: 0.0, limit, period: Period::None, resets_at }
+    }
+
     pub fn part(&self) -> f64 {
         self.spent / self.limit
     }
@@ -64,15 +78,32 @@ impl Gauge {
 impl std::fmt::Display for Gauge {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (spent, limit) = (self.unit.show(self.spent), self.unit.show(self.limit));
-        write!(f, "{spent} of {limit} ({} budget)", self.scope.name())
+        write!(f, "{spent} of {limit} ({} budget", self.scope.name())?;
+        match self.period {
+            Period::None => {}
+            Period::Day => f.write_str(" of today")?,
+            Period::Week => f.write_str(" of this week")?,
+            Period::Month => f.write_str(" of this month")?,
+        }
+        if let Some(reset) = self.resets_at {
+            write!(f, ", resets {reset:.0}")?;
+        }
+        f.write_str(")")?;
+        let over = self.spent - self.limit;
+        if over > 0.0 { write!(f, ", {} over", self.unit.show(over)) } else { Ok(()) }
     }
 }
 
-/// The limits of the loop and of what it shares, with what is known of them.
-pub fn gauges(state: &Loop) -> impl Iterator<Item = Gauge> {
+/// The limits of the loop and of what it shares, with what is known of them at this moment.
+pub fn gauges(state: &Loop, now: Timestamp) -> impl Iterator<Item = Gauge> + use<> {
+    gauges_with(state, state.spending.shared.map(|shared| shared.at(now)))
+}
+
+/// As [`gauges`], with other figures of what is shared.
+pub(crate) fn gauges_with(state: &Loop, shared: Option<Shared>) -> impl Iterator<Item = Gauge> + use<> {
     let budget = &state.policy.budget;
     let own = Account { spent: Sum::from(state.usage), ..Account::default() };
-    let shared = state.spending.shared.map(|shared| shared_gauges(budget, shared));
+    let shared = shared.map(|shared| shared_gauges(budget, shared));
     of(Scope::Loop, budget.own, own).chain(shared.into_iter().flatten())
 }
 
@@ -93,6 +124,8 @@ fn of(scope: Scope, cap: Cap, account: Account) -> impl Iterator<Item = Gauge> {
         spent: account.spent.get(unit),
         reserved: account.reserved.get(unit),
         limit,
+        period: cap.period,
+        resets_at: account.resets_at,
     })
 }
 
@@ -107,22 +140,32 @@ pub fn admits(budget: &Budget, dearest: Sum, shared: &Shared) -> bool {
 }
 
 /// The budget that ends the run, with its figures.
-pub fn exhausted(state: &Loop) -> Option<String> {
+pub fn exhausted(state: &Loop, now: Timestamp) -> Option<String> {
     let budget = &state.policy.budget;
     if budget.action != AtLimit::Deny || planted(Mutant::IgnoresBudget) {
         return None;
     }
-    if planted(Mutant::EndsRich) && gauges(state).next().is_some() {
+    if planted(Mutant::EndsRich) && gauges(state, now).next().is_some() {
         return Some(String::new());
     }
     let dearest = state.spending.largest;
     let settled = |gauge: &Gauge| Gauge { reserved: 0.0, ..*gauge };
-    let gauge = gauges(state).find(|gauge| !settled(gauge).admits(budget.strategy, dearest))?;
+    let Some(gauge) = gauges(state, now).find(|gauge| !settled(gauge).admits(budget.strategy, dearest))
+    else {
+        return too_little_left(state, now);
+    };
     if gauge.is_used_up() {
         return Some(format!("spent {gauge}"));
     }
     let dearest = gauge.unit.show(dearest.get(gauge.unit));
     Some(format!("spent {gauge}: another call as dear as the dearest so far ({dearest}) would go beyond"))
+}
+
+/// The budget at which an agent had to stop although something is left of it: too little.
+fn too_little_left(state: &Loop, now: Timestamp) -> Option<String> {
+    let reached = state.spending.reached?;
+    let gauge = gauges(state, now).find(|gauge| reached.is_of(gauge))?;
+    Some(format!("spent {gauge}: too little is left for another call"))
 }
 
 /// Why a task that may start has to wait, if it has to.
@@ -138,7 +181,7 @@ pub fn hold(state: &Loop, now: Timestamp) -> Option<Hold> {
     }
     let budget = &state.policy.budget;
     if budget.action == AtLimit::Throttle
-        && let Some(gauge) = gauges(state).find(Gauge::is_used_up)
+        && let Some(gauge) = gauges(state, now).find(Gauge::is_used_up)
         && let Some(last) = spending.last_call
     {
         let doublings = spending.beyond.min(20);
@@ -155,18 +198,18 @@ pub fn hold(state: &Loop, now: Timestamp) -> Option<Hold> {
 }
 
 /// Is the end of a budget in sight, so that it matters what goes first?
-pub(crate) fn is_short(state: &Loop) -> bool {
+pub(crate) fn is_short(state: &Loop, now: Timestamp) -> bool {
     let first = state.policy.budget.alert_at.iter().copied().fold(1.0, f64::min);
-    gauges(state).any(|gauge| gauge.part() >= first)
+    gauges(state, now).any(|gauge| gauge.part() >= first)
 }
 
 /// Is a limit reached that calls go beyond?
-pub(crate) fn is_beyond(state: &Loop) -> bool {
-    state.policy.budget.action == AtLimit::Throttle && gauges(state).any(|gauge| gauge.is_used_up())
+pub(crate) fn is_beyond(state: &Loop, now: Timestamp) -> bool {
+    state.policy.budget.action == AtLimit::Throttle && gauges(state, now).any(|gauge| gauge.is_used_up())
 }
 
 /// The part of a budget that is gone and was not told yet.
-pub fn alert_due(state: &Loop) -> Option<Alert> {
+pub fn alert_due(state: &Loop, now: Timestamp) -> Option<Alert> {
     let budget = &state.policy.budget;
     if budget.action == AtLimit::Allow {
         return None;
@@ -185,7 +228,7 @@ pub fn alert_due(state: &Loop) -> Option<Alert> {
     let of_task = state.recent.back().and_then(|ended| {
         task_gauges(state, &ended.task).into_iter().find_map(|gauge| alert(gauge, Some(&ended.task)))
     });
-    of_task.or_else(|| gauges(state).find_map(|gauge| alert(gauge, None)))
+    of_task.or_else(|| gauges(state, now).find_map(|gauge| alert(gauge, None)))
 }
 
 /// Why a task is not tried again for its cost.
@@ -193,8 +236,13 @@ pub(crate) fn task_exhausted(state: &Loop, task: &TaskId) -> Option<String> {
     if state.policy.budget.action != AtLimit::Deny || planted(Mutant::IgnoresTaskBudget) {
         return None;
     }
-    let gauge = task_gauges(state, task).into_iter().find(Gauge::is_used_up)?;
-    Some(format!("it cost {gauge}"))
+    let gauges = task_gauges(state, task);
+    if let Some(gauge) = gauges.iter().find(|gauge| gauge.is_used_up()) {
+        return Some(format!("it cost {gauge}"));
+    }
+    let reached = state.task(task)?.budget_reached?;
+    let gauge = gauges.iter().find(|gauge| reached.is_of(gauge))?;
+    Some(format!("it cost {gauge}: too little is left for another call"))
 }
 
 /// What a task cost since it was last opened, against what it may.

@@ -31,6 +31,8 @@ pub struct Spending {
     /// Calls begun although a limit was reached.
     pub(super) beyond: u32,
     pub(super) refused: Option<Refusal>,
+    /// An agent of this run had to stop at this limit of the loop, or of what it shares.
+    pub(crate) reached: Option<Reached>,
     /// How much of which limit was said to be gone.
     alerted: BTreeMap<(Scope, Option<TaskId>, Unit), Alerted>,
 }
@@ -42,16 +44,40 @@ pub(super) struct Refusal {
     pub(super) times: u32,
 }
 
+/// A limit at which an agent had to stop, whatever is left of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reached {
+    pub(crate) scope: Scope,
+    pub(crate) unit: Unit,
+    pub(crate) limit: f64,
+    pub(crate) resets_at: Option<Timestamp>,
+}
+
+impl Reached {
+    pub(crate) fn of(gauge: &Gauge) -> Self {
+        let Gauge { scope, unit, limit, resets_at, .. } = *gauge;
+        Self { scope, unit, limit, resets_at }
+    }
+
+    /// Is this still that limit? A raised one is another, and so is that of the next period.
+    pub(crate) fn is_of(&self, gauge: &Gauge) -> bool {
+        *self == Self::of(gauge)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Alerted {
     limit: f64,
     threshold: f64,
+    /// The end of the period it was told for.
+    resets_at: Option<Timestamp>,
 }
 
 impl Spending {
     pub(crate) fn start_anew(&mut self) {
         self.shared = None;
         self.refused = None;
+        self.reached = None;
         self.beyond = 0;
         if planted(Mutant::ForgetsAlerts) {
             self.alerted.clear();
@@ -91,8 +117,8 @@ impl Spending {
     }
 
     pub(crate) fn note_alert(&mut self, alert: &Alert) {
-        let Gauge { scope, unit, limit, .. } = alert.gauge;
-        let told = Alerted { limit, threshold: alert.threshold };
+        let Gauge { scope, unit, limit, resets_at, .. } = alert.gauge;
+        let told = Alerted { limit, threshold: alert.threshold, resets_at };
         self.alerted.insert((scope, alert.task.clone(), unit), told);
     }
 
@@ -104,10 +130,10 @@ impl Spending {
 
     /// Was as much of this very limit already said to be gone?
     pub(crate) fn was_told(&self, alert: &Alert) -> bool {
-        let Gauge { scope, unit, limit, .. } = alert.gauge;
-        self.alerted
-            .get(&(scope, alert.task.clone(), unit))
-            .is_some_and(|told| told.limit == limit && told.threshold >= alert.threshold)
+        let Gauge { scope, unit, limit, resets_at, .. } = alert.gauge;
+        self.alerted.get(&(scope, alert.task.clone(), unit)).is_some_and(|told| {
+            (told.limit, told.resets_at) == (limit, resets_at) && told.threshold >= alert.threshold
+        })
     }
 
     /// Is another call within the hour's number, for the checker?

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 
 use super::{Broken, Rule};
-use crate::budget::{Account, Alert, AtLimit, Cap, Gauge, Shared, Strategy, Sum};
+use crate::budget::{Account, Alert, AtLimit, Cap, Gauge, Shared, Strategy, Sum, Unit};
 use crate::event::Event;
 use crate::ids::TaskId;
 use crate::state::Loop;
@@ -26,14 +26,23 @@ pub(super) fn check_start(before: &Loop, task: &TaskId, at: Timestamp) -> Option
 }
 
 pub(super) fn is_task_used_up(before: &Loop, task: &TaskId) -> bool {
-    let spent = before.task(task).map(|entry| entry.spent.since(entry.spent_before));
-    before.policy.budget.action == AtLimit::Deny
-        && spent.is_some_and(|spent| is_reached(before.policy.budget.task, spent))
+    let Some(entry) = before.task(task) else { return false };
+    let (cap, spent) = (before.policy.budget.task, entry.spent.since(entry.spent_before));
+    let stopped = entry.budget_reached.is_some_and(|reached| {
+        let now = match reached.unit {
+            Unit::Usd => cap.max_cost,
+            Unit::Tokens => cap.max_tokens.map(|tokens| tokens as f64),
+        };
+        now == Some(reached.limit)
+    });
+    before.policy.budget.action == AtLimit::Deny && (is_reached(cap, spent) || stopped)
 }
 
 pub(super) fn check_alert(before: &Loop, event: &Event) -> Option<Broken> {
-    let Event::BudgetAlert { scope, task, unit, spent, limit, threshold } = event else { return None };
-    let gauge = Gauge { scope: *scope, unit: *unit, spent: *spent, reserved: 0.0, limit: *limit };
+    let Event::BudgetAlert { scope, task, unit, spent, limit, threshold, resets_at } = event else {
+        return None;
+    };
+    let gauge = Gauge::told(*scope, *unit, *spent, *limit, *resets_at);
     let alert = Alert { gauge, task: task.clone(), threshold: *threshold };
     if before.spending.was_told(&alert) {
         let message = format!("the {} budget was already told to be this far gone", scope.name());
@@ -75,7 +84,8 @@ pub(super) fn check_end(before: &Loop) -> Option<Broken> {
         Strategy::Conservative => before.spending.largest,
     };
     let reached = accounts.iter().any(|(cap, spent)| is_reached(*cap, plus(*spent, next)));
-    let fits = reached && budget.action == AtLimit::Deny;
+    // An agent may have stopped short of the limit, because its next call would have gone beyond.
+    let fits = (reached || before.spending.reached.is_some()) && budget.action == AtLimit::Deny;
     (!fits).then(|| (Rule::EndBudget, "ended for a budget that is not used up".to_owned()))
 }
 

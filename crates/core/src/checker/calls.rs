@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{Broken, Rule};
-use crate::event::{Event, QuestionKind};
+use crate::event::Event;
 use crate::ids::TaskId;
 use crate::question::{Meaning, meaning};
+use crate::redact::is_same_work;
 use crate::state::Loop;
 use crate::task::{FileStatus, Task, Work};
 
@@ -55,7 +56,7 @@ impl Calls {
             }
             Event::QuestionAnswered { id, answer, .. } => {
                 let asked = before.questions.get(id)?;
-                self.answered(asked.task.as_ref()?, asked.question.kind, &meaning(&asked.question, answer));
+                self.answered(asked.task.as_ref()?, &meaning(&asked.question, answer));
                 None
             }
             Event::BacklogRead { changed, .. } => {
@@ -75,13 +76,10 @@ impl Calls {
         })
     }
 
-    /// Words to an agent are a person's leave too, but not for a call nobody knows the end of.
-    fn answered(&mut self, task: &TaskId, kind: QuestionKind, meaning: &Meaning) {
+    /// Only who says that it is to be done again gives leave to call again.
+    fn answered(&mut self, task: &TaskId, meaning: &Meaning) {
         match meaning {
             Meaning::Retry => {
-                self.0.remove(task);
-            }
-            Meaning::Guide(_) | Meaning::Approve if kind != QuestionKind::Uncertain => {
                 self.0.remove(task);
             }
             Meaning::Done => {
@@ -91,6 +89,8 @@ impl Calls {
             | Meaning::Approve
             | Meaning::Skip
             | Meaning::SkipDependents
+            | Meaning::GoOn
+            | Meaning::Repair
             | Meaning::Abort => {}
         }
     }
@@ -98,5 +98,5 @@ impl Calls {
 
 fn is_other_work(before: &Loop, task: &Task) -> bool {
     let known = before.task(&task.id).map(|entry| &entry.spec.work);
-    known.is_some_and(|known: &Work| *known != task.work)
+    known.is_some_and(|known: &Work| !is_same_work(known, &task.work))
 }

@@ -2,13 +2,13 @@
 //!
 //! A checker that cannot fail proves nothing. So every rule names at least one [`Mutant`] of the core, the
 //! engine or the store that breaks it, and the tests of the simulator (`crates/sim/tests/mutants`) want
-//! each of them noticed by that very rule, in simulated worlds or over a real repository. A rule without
-//! a mutant does not compile: [`Rule::mutants`] has to say one.
+//! each of them noticed by that very rule, in simulated worlds or over a real repository. A rule that
+//! names none is seen to fail over histories that break it (`crates/core/tests/rules.rs`).
 
 use crate::mutant::Mutant::{self, *};
 
 macro_rules! rules {
-    ($($(#[$doc:meta])+ $name:ident: $first:expr $(, $more:expr)*;)*) => {
+    ($($(#[$doc:meta])+ $name:ident $(: $($mutant:expr),+)?;)*) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Rule {
             $($(#[$doc])+ $name,)*
@@ -20,7 +20,7 @@ macro_rules! rules {
             /// Who breaks this rule; each of them is noticed by it.
             pub fn mutants(self) -> &'static [Mutant] {
                 match self {
-                    $(Self::$name => &[$first $(, $more)*],)*
+                    $(Self::$name => &[$($($mutant),+)?],)*
                 }
             }
         }
@@ -45,6 +45,12 @@ rules! {
     RunToResume: ResumesEndedRun;
     /// Only a run that has not ended ends.
     RunToEnd: EndsTwice;
+
+    // Checks before anybody works.
+    /// The untouched tree is checked before an agent works on it.
+    UntouchedTree;
+    /// No agent starts while it is open how to go on from checks that fail already.
+    BaselineSettled;
 
     // The start of an iteration.
     /// Iterations belong to a run.
@@ -141,6 +147,9 @@ rules! {
     AcceptedEvidence: AcceptsRefuted, AcceptsErrors;
     /// What is accepted went through every check.
     AcceptedChecks: SkipsChecks;
+    /// Nothing is accepted that fails with the former definition of its checks, unless a person or the policy
+    /// said so.
+    AcceptedFormer;
     /// Verified means that there is evidence.
     VerifiedByEvidence: CallsVerified;
 

@@ -10,7 +10,7 @@ use crate::tasks::{TaskEntry, TaskState};
 pub(super) fn check(before: &Loop, iteration: Iteration, task: &TaskId, attempt: Attempt) -> Option<Broken> {
     check_rest(before)
         .or_else(|| check_tree(before, task))
-        .or_else(|| check_number(before, iteration))
+        .or_else(|| check_number(before, iteration, task))
         .or_else(|| match before.task(task) {
             Some(entry) => check_task(before, entry, attempt),
             None => Some((Rule::TaskKnown, format!("unknown task {task}"))),
@@ -54,16 +54,15 @@ fn check_tree(before: &Loop, task: &TaskId) -> Option<Broken> {
     }
 }
 
-fn check_number(before: &Loop, iteration: Iteration) -> Option<Broken> {
+fn check_number(before: &Loop, iteration: Iteration, task: &TaskId) -> Option<Broken> {
     if iteration != before.iterations.saturating_add(1) {
         let message = format!("iteration {iteration} after iteration {}", before.iterations);
         return Some((Rule::IterationNumber, message));
     }
-    before
-        .policy
-        .limits
-        .iterations
-        .is_some_and(|limit| before.run.iterations >= limit)
+    let limits = &before.policy.limits;
+    let is_retry = before.task(task).is_some_and(|entry| entry.came_to_nothing);
+    let used_up = limits.iterations.is_some_and(|limit| before.run.iterations >= limit);
+    (used_up && (limits.retries_count || !is_retry))
         .then(|| (Rule::IterationLimit, "more iterations than the limit allows".to_owned()))
 }
 
@@ -95,6 +94,16 @@ pub(super) fn check_agent(before: &Loop, task: &TaskId, agent: &str, at: Timesta
     }
     let why = before.agents.unavailable(agent, at)?;
     Some((Rule::AgentAvailable, format!("`{agent}` works although it cannot: {why}")))
+}
+
+/// How to go on from checks that fail already is settled before money is spent.
+pub(super) fn check_baseline(before: &Loop, task: &TaskId, accepted: bool) -> Option<Broken> {
+    let is_repair = before.baseline.repair.as_ref() == Some(task);
+    if accepted || is_repair || before.is_own_work(task) {
+        return None;
+    }
+    crate::decide::baseline_due(before)
+        .map(|_| (Rule::BaselineSettled, format!("{task} starts although the checks fail already")))
 }
 
 pub(super) fn check_breaker(before: &Loop, at: Timestamp) -> Option<Broken> {

@@ -3,6 +3,7 @@
 use super::{Broken, Rule};
 use crate::event::Verdict;
 use crate::ids::{Attempt, Iteration, TaskId};
+use crate::policy::OnTouch;
 use crate::state::{Loop, OpenIteration, Stage};
 use crate::verdict::checks_for;
 
@@ -59,15 +60,40 @@ fn check_accepted(before: &Loop, open: &OpenIteration, verified: bool) -> Option
     if open.claim.is_none() && !before.policy.checks.complete_without_claim {
         return Some((Rule::AcceptedClaim, "accepted without a claim".to_owned()));
     }
-    let wanted = checks_for(&before.policy, &before.task(&open.task)?.spec);
+    let wanted = checks_for(&before.policy, before.spec_of(open)?);
     let missing = wanted.iter().find(|check| {
         !open.evidence.iter().any(|seen| seen.command == check.command && seen.name == check.name)
     });
     if let Some(missing) = missing {
         return Some((Rule::AcceptedChecks, format!("accepted without the check \"{}\"", missing.name)));
     }
-    (verified != open.is_witnessed())
-        .then(|| (Rule::VerifiedByEvidence, "verified must mean that there is evidence".to_owned()))
+    if let Some(problem) = check_former(before, open) {
+        return Some(problem);
+    }
+    // Where nothing was changed, or nothing was run, green checks may say nothing of the task; earlier versions
+    // took them for evidence.
+    let unchanged = open.inspection.as_ref().is_some_and(|seen| seen.changed_total == 0);
+    let says_something = !unchanged && !open.ran_nothing();
+    let is_wrong = if verified { !open.is_witnessed() } else { open.is_witnessed() && says_something };
+    is_wrong.then(|| (Rule::VerifiedByEvidence, "verified must mean that there is evidence".to_owned()))
+}
+
+/// Known independently of how it is decided: an approval is a line that a person has seen.
+fn check_former(before: &Loop, open: &OpenIteration) -> Option<Broken> {
+    let seen = open.inspection.as_ref()?;
+    let redefined: Vec<&str> =
+        seen.redefined.iter().filter(|change| !change.product).map(|change| change.path.as_str()).collect();
+    let approved = before.task(&open.task).is_some_and(|entry| {
+        entry.approved.iter().any(|line| redefined.iter().all(|path| line.contains(path)))
+    });
+    if redefined.is_empty() || approved || before.policy.protect.on_check_touch == OnTouch::Warn {
+        return None;
+    }
+    let missing = seen.former_checks.len() > open.former_evidence.len();
+    let failed = open.former_evidence.iter().any(|evidence| !evidence.passed());
+    (missing || failed).then(|| {
+        (Rule::AcceptedFormer, format!("accepted against the former definition of {}", redefined.join(", ")))
+    })
 }
 
 pub(super) fn check_landing(

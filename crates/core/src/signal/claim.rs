@@ -1,17 +1,21 @@
 //! Reads whether an agent's final message claims its task.
 //!
-//! A claim counts only when it is meant: said as a sentence of its own, not shown in code or quotes,
-//! not negated, not conditional, not announced for later, not repeated from the prompt. Where a
-//! message says several things, the last one meant wins. Sentences are matched against what a claim
-//! looks like rather than searched for words that spoil one, so an unforeseen turn of phrase is no
-//! claim. Whether the claim is true is not decided here.
+//! A claim counts only when it is meant: in the closing lines, alone on its line as a sentence of its
+//! own, not shown in code, quotes or elements, not negated, not conditional, not announced for later,
+//! not repeated from the prompt. Where a message says several things, the last one meant wins. Sentences
+//! are matched against what a claim looks like rather than searched for words that spoil one, so an
+//! unforeseen turn of phrase is no claim: a claim that is missed costs one short iteration, a false one
+//! costs trust. Whether the claim is true is not decided here.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use super::echo::Echo;
-use super::lines::{Line, LineKind, classify, is_list_item, strip_bullet};
-use super::sentence;
+use super::elements::hide_elements;
+use super::lines::{Line, LineKind, classify, strip_bullet};
+use super::mark::Promised;
 use super::status::{Reported, StatusBlock};
+use super::{place, sentence};
 use crate::event::{Claim, ClaimSource};
 use crate::ids::TaskId;
 use crate::text::{fold_whitespace, strip_ansi};
@@ -24,6 +28,8 @@ pub struct ClaimReader<'a> {
     /// What the agent was given, to tell its own words from an echo.
     pub prompt: &'a str,
     pub promises: &'a [&'a str],
+    /// The mark that this attempt was asked to put into its promise, if any.
+    pub mark: Option<&'a str>,
 }
 
 /// The one promise that is also understood without its tags, on a line of its own.
@@ -39,28 +45,33 @@ pub(super) enum Statement {
 impl ClaimReader<'_> {
     /// The claim in an agent's final message, if it makes one.
     pub fn read(&self, message: &str) -> Option<Claim> {
+        let task = TaskId::new(plain(self.task.as_str()).as_ref());
+        let (message, prompt) = (plain(message), plain(self.prompt));
         if self.promises.contains(&BARE) && message.contains(BARE) {
-            let (message, prompt) = (with_tags(message), with_tags(self.prompt));
-            return ClaimReader { prompt: &prompt, ..*self }.read_tagged(&message);
+            let (message, prompt) = (with_tags(&message), with_tags(&prompt));
+            return ClaimReader { task: &task, prompt: &prompt, ..*self }.read_plain(&message);
         }
-        self.read_tagged(message)
+        ClaimReader { task: &task, prompt: &prompt, ..*self }.read_plain(&message)
     }
 
-    fn read_tagged(&self, message: &str) -> Option<Claim> {
+    fn read_plain(&self, message: &str) -> Option<Claim> {
         let message = strip_ansi(message);
         let mut lines = classify(&message);
+        hide_elements(&mut lines);
         let blocks = StatusBlock::find(&mut lines);
         // Most messages need no comparison with the prompt: it is prepared on first use.
         let cell = OnceCell::new();
         let echo = || cell.get_or_init(|| Echo::new(self.prompt, lines.iter().map(|line| line.text)));
+        let closing = place::closing_start(&lines);
         let mut last: Option<(usize, Statement)> = None;
-        for index in 0..lines.len() {
+        for index in closing..lines.len() {
             if let Some(statement) = self.read_line(&lines, index, echo) {
                 last = Some((index, statement));
             }
         }
         for block in blocks {
-            if last.as_ref().is_some_and(|(index, _)| *index > block.lines.end)
+            if block.lines.end <= closing
+                || last.as_ref().is_some_and(|(index, _)| *index > block.lines.end)
                 || echo().is_echoed_block(block.lines.clone())
             {
                 continue;
@@ -90,29 +101,40 @@ impl ClaimReader<'_> {
         if lines[index].kind != LineKind::Prose {
             return None;
         }
-        let text = joined_promise(lines, index);
+        let (text, end) = joined_promise(lines, index);
         // Most lines of a long message can be dismissed by a glance.
         if !sentence::may_matter(&text, self.task) {
             return None;
         }
         let line = undecorated(&text)?;
         let masked = mask_quotes(line, self.task.as_str());
-        let statement = self.last_statement(&masked)?;
+        let statement = self.statement_of(&masked)?;
         match statement {
             Statement::NotDone => Some(Statement::NotDone),
             Statement::Done(claim) => {
                 let meant = !echo().is_echo(index)
-                    && !lead_in_spoils(lines, index)
-                    && !continuation_spoils(&masked, lines, index);
+                    && !place::lead_in_spoils(lines, index)
+                    && !place::continuation_spoils(&masked, lines, end);
                 meant.then_some(Statement::Done(claim))
             }
         }
     }
 
-    fn last_statement(&self, line: &str) -> Option<Statement> {
-        split_sentences(line)
-            .filter_map(|text| self.read_promise(text).or_else(|| sentence::read(text, self.task)))
-            .last()
+    /// What the sentences of a line come to. A claim stands alone: beside it there is at most a plain
+    /// word of success, such as "All tests pass."
+    fn statement_of(&self, line: &str) -> Option<Statement> {
+        let mut found = None;
+        let mut alone = true;
+        for text in split_sentences(line) {
+            match self.read_promise(text).or_else(|| sentence::read(text, self.task)) {
+                Some(statement) => found = Some(statement),
+                None => alone &= is_introduction(text.trim_end_matches(['.', '!', ' '])),
+            }
+        }
+        match found? {
+            Statement::Done(claim) => alone.then_some(Statement::Done(claim)),
+            Statement::NotDone => Some(Statement::NotDone),
+        }
     }
 
     /// `<promise>WORD</promise>` as a sentence of its own, perhaps introduced by "Status:" or the like.
@@ -126,14 +148,46 @@ impl ClaimReader<'_> {
             return None;
         }
         let word = fold_whitespace(&text[inside..close]);
-        if self.promises.iter().any(|promise| promise.eq_ignore_ascii_case(&word)) {
-            let text = format!("<promise>{word}</promise>");
-            return Some(Statement::Done(Claim { text, source: ClaimSource::Promise }));
+        match Promised::read(&word, self.promises, self.mark) {
+            Promised::Counts => {
+                let text = format!("<promise>{word}</promise>");
+                return Some(Statement::Done(Claim { text, source: ClaimSource::Promise }));
+            }
+            Promised::WrongMark(_) => return None,
+            Promised::Other => {}
         }
         let word = word.to_ascii_uppercase();
         let unfinished = ["NOT", "IN_PROGRESS", "IN PROGRESS", "BLOCKED", "INCOMPLETE"];
         unfinished.iter().any(|start| word.starts_with(start)).then_some(Statement::NotDone)
     }
+}
+
+/// The text as it would be typed: hyphens of typesetters are hyphens, and what has no width is gone.
+fn plain(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_typeset) {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let joins = plain.ends_with(char::is_alphanumeric)
+            && chars.peek().is_some_and(|next| next.is_alphanumeric() || is_typeset(*next));
+        match c {
+            '\u{2010}' | '\u{2011}' | '\u{fe63}' | '\u{ff0d}' => plain.push('-'),
+            // A dash between words is one; within an id it is a hyphen.
+            '\u{2012}' | '\u{2013}' | '\u{2212}' if joins => plain.push('-'),
+            '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}' => {}
+            _ => plain.push(c),
+        }
+    }
+    Cow::Owned(plain)
+}
+
+fn is_typeset(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2010}'..='\u{2013}' | '\u{2060}' | '\u{2212}' | '\u{fe63}' | '\u{feff}' | '\u{ff0d}'
+    )
 }
 
 fn with_tags(text: &str) -> String {
@@ -147,22 +201,24 @@ fn with_tags(text: &str) -> String {
 const OPEN: &str = "<promise>";
 const CLOSE: &str = "</promise>";
 
-/// A promise may be spread over three lines; then they are read as one.
-fn joined_promise<'a>(lines: &[Line<'a>], index: usize) -> std::borrow::Cow<'a, str> {
+/// A promise may be spread over three lines; then they are read as one. With the last of them.
+fn joined_promise<'a>(lines: &[Line<'a>], index: usize) -> (Cow<'a, str>, usize) {
     let first = lines[index].text;
     let end = first.trim_end();
     let opens = end.len().checked_sub(OPEN.len()).and_then(|at| end.get(at..));
     if !opens.is_some_and(|tag| tag.eq_ignore_ascii_case(OPEN)) {
-        return first.into();
+        return (first.into(), index);
     }
     let mut joined = first.trim_end().to_owned();
+    let mut last = index;
     for line in lines.iter().skip(index + 1).take(2) {
         joined.push_str(line.text.trim());
+        last += 1;
         if line.text.to_ascii_lowercase().contains(CLOSE) {
             break;
         }
     }
-    joined.into()
+    (joined.into(), last)
 }
 
 /// The line without bullets, heading marks, ticked boxes; nothing for a box that is not ticked.
@@ -227,7 +283,7 @@ fn is_opening_quote(c: char) -> bool {
 }
 
 /// Sentences with their final punctuation.
-fn split_sentences(line: &str) -> impl Iterator<Item = &str> {
+pub(super) fn split_sentences(line: &str) -> impl Iterator<Item = &str> {
     let mut rest = line;
     std::iter::from_fn(move || {
         rest = rest.trim_start();
@@ -258,65 +314,100 @@ fn sentence_end(text: &str) -> usize {
     text.len()
 }
 
-/// Emphasis, emoji and final punctuation: nothing that could change the meaning of what it stands by.
+/// Emphasis, ticks and final punctuation: nothing that could change the meaning of what it stands by.
 fn is_decoration(text: &str, after: bool) -> bool {
     text.chars().all(|c| {
         c.is_whitespace()
             || matches!(c, '*' | '_' | '#')
             || (after && matches!(c, '.' | '!' | '…' | '。' | '！'))
-            || is_symbol(c)
+            || is_cheer(c)
     })
 }
 
-/// Emoji, ticks, joiners and the like.
-pub(super) fn is_symbol(c: char) -> bool {
-    !c.is_ascii()
-        && !c.is_alphanumeric()
-        && !matches!(
-            c,
-            '“' | '”'
-                | '„'
-                | '«'
-                | '»'
-                | '‹'
-                | '›'
-                | '‘'
-                | '’'
-                | '「'
-                | '」'
-                | '？'
-                | '…'
-                | '，'
-                | '。'
-        )
+/// Ticks, cheers, bullets and arrows. Any other sign may say the opposite: a cross, an empty box, an hourglass.
+pub(super) fn is_cheer(c: char) -> bool {
+    matches!(
+        c,
+        '✅' | '✔'
+            | '✓'
+            | '☑'
+            | '🗸'
+            | '🎉'
+            | '🎊'
+            | '✨'
+            | '🚀'
+            | '🏁'
+            | '💯'
+            | '🙌'
+            | '👍'
+            | '👏'
+            | '🥳'
+            | '⭐'
+            | '🌟'
+            | '🟢'
+            | '💚'
+            | '🏆'
+            | '🎯'
+            | '💪'
+            | '😀'
+            | '😊'
+            | '•'
+            | '·'
+            | '●'
+            | '⏺'
+            | '▶'
+            | '►'
+            | '→'
+            | '➜'
+            | '⇒'
+            | '–'
+            | '—'
+            | '\u{fe0f}'
+    )
 }
 
-/// "Status:", "All done —": words that can stand before a promise without making it a mention.
-fn is_introduction(text: &str) -> bool {
+/// "Status:", "All done —", "All 14 tests pass": words that can stand beside a promise without making it a
+/// mention.
+pub(super) fn is_introduction(text: &str) -> bool {
     if is_decoration(text, false) {
         return true;
     }
-    let mut words = text
+    let words: Vec<String> = text
         .split(|c: char| !c.is_alphanumeric() && c != QUOTED && c != '\'')
-        .filter(|word| !word.is_empty());
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
     let plain = text.chars().all(|c| {
         c.is_alphanumeric()
             || c.is_whitespace()
-            || matches!(c, ':' | ',' | '-' | '*' | '_' | '=' | '>')
-            || is_symbol(c)
+            || matches!(c, ':' | ',' | '-' | '*' | '_' | '=' | '>' | '#')
+            || is_cheer(c)
     });
-    // "The signal is" wants the promise as its last word: a sentence about it.
-    let open_ended = text.trim_end().ends_with(" is") || text.trim_end().ends_with(" the");
-    plain && !open_ended && words.all(|word| INTRODUCTION.contains(&word.to_ascii_lowercase().as_str()))
+    // "The signal is:" wants the promise as its last word: a sentence about it.
+    let open_ended =
+        words.last().is_some_and(|word| ["is", "are", "the", "a", "and"].contains(&word.as_str()));
+    // A number alone is the time of a log's line.
+    let says = words.iter().any(|word| !is_number(word));
+    let known = |word: &String| INTRODUCTION.contains(&word.as_str()) || is_number(word);
+    plain && says && !open_ended && words.iter().all(known)
 }
 
-const INTRODUCTION: [&str; 43] = [
+fn is_number(word: &str) -> bool {
+    word.chars().all(|c| c.is_ascii_digit())
+}
+
+const INTRODUCTION: [&str; 61] = [
     "a",
     "acceptance",
     "all",
     "and",
+    "answer",
     "are",
+    "been",
+    "build",
+    "checks",
     "claim",
+    "clean",
     "complete",
     "completed",
     "completion",
@@ -328,96 +419,43 @@ const INTRODUCTION: [&str; 43] = [
     "final",
     "finally",
     "finished",
+    "for",
     "fully",
     "green",
+    "has",
+    "have",
     "hence",
     "implemented",
     "is",
     "met",
+    "now",
     "outcome",
-    "output",
-    "outputting",
-    "passed",
-    "passing",
     "pass",
+    "passed",
+    "passes",
+    "passing",
+    "ready",
+    "requirements",
     "result",
+    "review",
     "signal",
     "signalling",
     "so",
     "status",
     "story",
     "successfully",
+    "suite",
+    "summary",
     "task",
+    "tested",
     "tests",
     "the",
     "therefore",
     "thus",
+    "verdict",
+    "verification",
     "verified",
+    "with",
     "work",
-];
-
-/// Do the words that lead to this line make it a mention ("Once it works I will print:")?
-fn lead_in_spoils(lines: &[Line<'_>], index: usize) -> bool {
-    let Some((before, gap)) = said_before(lines, index) else { return false };
-    let list_item = is_list_item(lines[index].text.trim());
-    let before = if list_item { introduction_of_list(lines, index).unwrap_or(before) } else { before };
-    let text = lines[before].text.trim().trim_end_matches(['*', '_']);
-    let last_sentence = split_sentences(text).last().unwrap_or(text);
-    let heading = text.starts_with('#');
-    if heading || text.ends_with(':') || (list_item && !is_list_item(text)) {
-        return sentence::is_guarded(last_sentence) || sentence::is_plan(last_sentence);
-    }
-    if gap || is_list_item(text) || text.ends_with(['.', '!', '?', '。', '！']) {
-        return false;
-    }
-    // The sentence simply runs on into this line.
-    sentence::is_guarded(last_sentence) && sentence::speaks(last_sentence)
-}
-
-/// The nearest line before that has words, and whether a blank line or code lies between.
-fn said_before(lines: &[Line<'_>], index: usize) -> Option<(usize, bool)> {
-    // Code, quotes and blank lines are few in a row; a bound keeps hostile input linear.
-    let mut gap = false;
-    for before in (index.saturating_sub(LOOK_BACK)..index).rev() {
-        match lines[before].kind {
-            LineKind::Prose if lines[before].text.chars().any(char::is_alphanumeric) => {
-                return Some((before, gap));
-            }
-            LineKind::Prose => {}
-            LineKind::Blank
-            | LineKind::FenceOpen(_)
-            | LineKind::Code(_)
-            | LineKind::FenceClose(_)
-            | LineKind::Shown
-            | LineKind::Escalation => gap = true,
-        }
-    }
-    None
-}
-
-/// How many lines before a claim are looked at for what leads to it.
-const LOOK_BACK: usize = 40;
-
-/// The line before the list that this item belongs to.
-fn introduction_of_list(lines: &[Line<'_>], index: usize) -> Option<usize> {
-    (index.saturating_sub(LOOK_BACK)..index).rev().find(|&before| {
-        let line = &lines[before];
-        line.kind == LineKind::Prose && !line.text.starts_with([' ', '\t']) && !is_list_item(line.text.trim())
-    })
-}
-
-/// Does the sentence go on in the next line ("… is what I will print")?
-fn continuation_spoils(line: &str, lines: &[Line<'_>], index: usize) -> bool {
-    if line.trim_end().ends_with(['.', '!', '。', '！']) {
-        return false;
-    }
-    let Some(next) = lines.get(index + 1).filter(|next| next.kind == LineKind::Prose) else { return false };
-    let first = next.text.split_whitespace().next().unwrap_or_default();
-    let first = first.trim_end_matches(|c: char| !c.is_alphanumeric());
-    CONTINUATIONS.contains(&first)
-}
-
-const CONTINUATIONS: [&str; 19] = [
-    "after", "as", "at", "before", "but", "cannot", "if", "in", "is", "once", "only", "should", "to",
-    "unless", "until", "was", "when", "will", "would",
+    "works",
 ];

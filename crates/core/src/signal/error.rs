@@ -29,12 +29,97 @@ pub fn failure_of(text: &str) -> Failure {
     Failure { signature: signature(&text), message: clip(&text, MAX_MESSAGE).into_owned() }
 }
 
+/// How many lines tell what a check found.
+const DECISIVE_LINES: usize = 6;
+
+/// The lines of a check's output that say why it failed, at most a few; the last ones where none does.
+pub fn decisive_lines(output: &str) -> Vec<String> {
+    let output = strip_ansi(tail(output, MAX_READ));
+    let lines: Vec<&str> = output.lines().map(str::trim_end).filter(|line| !line.trim().is_empty()).collect();
+    let lines = without_banners(&lines);
+    let decides = |line: &str| {
+        (states_error(line) && !sums_up(line) && !is_package_managers(line)) || states_failure(line)
+    };
+    let telling: Vec<usize> = (0..lines.len()).filter(|&index| decides(lines[index])).collect();
+    let first_of_last = |all: &[usize]| all[all.len().saturating_sub(DECISIVE_LINES)..].to_vec();
+    let chosen = match telling.is_empty() {
+        true => (lines.len().saturating_sub(DECISIVE_LINES)..lines.len()).collect(),
+        false => first_of_last(&telling),
+    };
+    chosen.into_iter().map(|index| clip(lines[index].trim(), MAX_SIGNATURE).into_owned()).collect()
+}
+
+/// The lines without what npm, pnpm and yarn print of the script that they run: `> name@1.0.0 test`, the command
+/// below it, `$ command`. A package without a name has only `> test` there.
+fn without_banners<'t>(lines: &[&'t str]) -> Vec<&'t str> {
+    let is_quoted = |line: &str| line.strip_prefix("> ").is_some_and(|rest| !rest.starts_with([' ', '|']));
+    let is_versioned = |line: &str| {
+        let version = line.split_whitespace().nth(1).and_then(|word| word.rsplit_once('@'));
+        version.is_some_and(|(_, version)| version.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let begins = |index: usize| {
+        let line = lines[index];
+        let is_alone = line.split_whitespace().count() == 2;
+        let is_followed = lines.get(index + 1).is_some_and(|next| is_quoted(next));
+        is_quoted(line) && (is_versioned(line) || is_alone && is_followed)
+    };
+    let is_yarn = |line: &str| line.starts_with("yarn run v");
+    let is_banner = |index: usize| {
+        let line = lines[index];
+        let behind = index.checked_sub(1);
+        let is_command = behind.is_some_and(|above| {
+            is_quoted(line) && begins(above) || line.starts_with("$ ") && is_yarn(lines[above])
+        });
+        begins(index) || is_yarn(line) || is_command
+    };
+    (0..lines.len()).filter(|&index| !is_banner(index)).map(|index| lines[index]).collect()
+}
+
+/// npm says behind the output of a script that the script failed, and where its log is.
+fn is_package_managers(line: &str) -> bool {
+    let lower = line.trim_start().to_ascii_lowercase();
+    ["npm err", "npm warn", "npm notice"].iter().any(|start| lower.starts_with(start))
+}
+
+/// `wanted 4, got 3`, as tests without a framework say it; not the code that says so.
+fn compares(line: &str) -> bool {
+    if line.starts_with("throw ") || line.ends_with([';', '{']) {
+        return false;
+    }
+    let lower = line.to_lowercase();
+    let has = |word: &str| lower.split(|c: char| !c.is_alphanumeric()).any(|found| found == word);
+    (has("wanted") || has("want")) && (has("got") || has("have"))
+}
+
+/// What test runners print of a test that failed.
+fn states_failure(line: &str) -> bool {
+    let line = line.trim_start();
+    if compares(line) {
+        return true;
+    }
+    let starts = [
+        "FAILED",
+        "FAIL",
+        "not ok",
+        "--- FAIL",
+        "\u{2717}",
+        "\u{2716}",
+        "\u{d7} ",
+        "AssertionError",
+        "> ",
+        "E  ",
+    ];
+    let contains = ["... FAILED", "assertion `", "assert ", "Expected", "expected ", "left: ", "right: "];
+    starts.iter().any(|start| line.starts_with(start)) || contains.iter().any(|words| line.contains(words))
+}
+
 /// Why an attempt that ended like this counts as an error.
 pub fn failure_from(exit: Exit, stderr_tail: &str, message: &str) -> Failure {
     let stderr = strip_ansi(tail(stderr_tail, MAX_READ));
     let message = strip_ansi(tail(message, MAX_READ));
-    let telling = telling_line(&stderr).or_else(|| telling_line(&message));
-    let last = || last_line(&stderr).or_else(|| last_line(&message)).map(str::to_owned);
+    // What it says is about its work; only a line that reports an error outright is about its failure.
+    let telling = telling_line(&stderr, states_error).or_else(|| telling_line(&message, reports_error));
+    let last = || last_line(&stderr).map(str::to_owned);
     let text = match exit {
         Exit::Code { .. } => telling.or_else(last).unwrap_or_else(|| exit.to_string()),
         // What it was doing when its time was up changes; that it was up is the error.
@@ -57,7 +142,7 @@ fn last_line(text: &str) -> Option<&str> {
 }
 
 /// The last line that states an error; lines that only sum up others are taken when there is no better.
-fn telling_line(text: &str) -> Option<String> {
+fn telling_line(text: &str, states_error: fn(&str) -> bool) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
     let errors = (0..lines.len()).rev().filter(|&index| states_error(lines[index]));
     let mut summary = None;
@@ -74,11 +159,16 @@ fn states_error(line: &str) -> bool {
     let line = line.trim_start();
     let lower = line.to_lowercase();
     let starts = ["error", "fatal", "traceback", "panic:", "failed", "fail ", "fail:", "e   "];
-    starts.iter().any(|start| lower.starts_with(start))
-        || ["error:", "fatal:", "panicked at", "exception:", "error -", "[error]", "err!"]
-            .iter()
-            .any(|word| lower.contains(word))
-        || is_exception(line)
+    starts.iter().any(|start| lower.starts_with(start)) || reports_error(line)
+}
+
+/// As programs do, and people who talk about errors do not.
+fn reports_error(line: &str) -> bool {
+    let line = line.trim_start();
+    let lower = line.to_lowercase();
+    let words =
+        ["error:", "error[", "fatal:", "panic:", "panicked at", "exception:", "error -", "[error]", "err!"];
+    words.iter().any(|word| lower.contains(word)) || is_exception(line)
 }
 
 /// `ValueError: …`, `java.io.IOException`

@@ -133,7 +133,7 @@ impl Fence {
 }
 
 /// Elements whose content is not addressed to us as a statement.
-const REGIONS: [&str; 15] = [
+pub(super) const REGIONS: [&str; 27] = [
     ESCALATE,
     "think",
     "thinking",
@@ -149,6 +149,18 @@ const REGIONS: [&str; 15] = [
     "code",
     "memory",
     "handoff",
+    "tool_result",
+    "tool-result",
+    "tool_results",
+    "tool_use",
+    "tool_call",
+    "function_results",
+    "function_calls",
+    "system-reminder",
+    "system_reminder",
+    "output",
+    "stdout",
+    "stderr",
 ];
 const ESCALATE: &str = "escalate";
 

@@ -6,15 +6,20 @@
 
 pub mod claim;
 mod echo;
+mod elements;
 pub mod error;
 pub mod escalation;
 mod lines;
+pub mod mark;
 pub mod notes;
+mod place;
 mod sentence;
 mod status;
 pub mod support;
+mod tongues;
 
 pub use claim::{ClaimReader, DEFAULT_PROMISES};
 pub use error::{failure_from, failure_of, signature};
 pub use escalation::read_escalations;
+pub use mark::{claim_mark, wrong_mark};
 pub use notes::{Notes, read_notes};

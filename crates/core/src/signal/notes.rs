@@ -37,11 +37,26 @@ pub struct Notes {
     /// From a `<handoff>` block: why it hands over instead of finishing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handoff: Option<String>,
+    /// From a `<changed-checks>` block: why it had to change tests or checks that were there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed_checks: Option<String>,
 }
 
 impl Notes {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// What is known after a further attempt at the same task. What was decided, assumed or found to bind stays
+    /// until there is too much of it; the next steps are those that were said last. Why it handed over is the outcome
+    /// of that attempt and no step.
+    pub fn follow(&mut self, newer: &Self) {
+        add_newer(&mut self.decisions, &newer.decisions);
+        add_newer(&mut self.assumptions, &newer.assumptions);
+        add_newer(&mut self.constraints, &newer.constraints);
+        if !newer.next_steps.is_empty() {
+            self.next_steps.clone_from(&newer.next_steps);
+        }
     }
 
     fn list(&mut self, kind: Kind) -> &mut Vec<String> {
@@ -56,6 +71,13 @@ impl Notes {
     fn add(&mut self, kind: Kind, item: &str) {
         push(self.list(kind), item, MAX_ITEM);
     }
+}
+
+/// The newest are kept; what is said again is only newer.
+fn add_newer(known: &mut Vec<String>, newer: &[String]) {
+    known.retain(|item| !newer.contains(item));
+    known.extend_from_slice(newer);
+    known.drain(..known.len().saturating_sub(MAX_ITEMS));
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +102,10 @@ pub fn read_notes(message: &str) -> Notes {
             push(&mut notes.learnt, &item, MAX_LEARNT);
         }
     }
-    notes.handoff = blocks(&lines, "handoff").last().map(|text| clip(text.trim(), MAX_REASON).into_owned());
+    let last =
+        |name: &str| blocks(&lines, name).last().map(|text| clip(text.trim(), MAX_REASON).into_owned());
+    notes.handoff = last("handoff");
+    notes.changed_checks = last("changed-checks").filter(|why| !why.is_empty());
     read_lists(&lines, &mut notes);
     notes
 }
@@ -104,6 +129,7 @@ fn may_matter(message: &str) -> bool {
     HEADINGS.iter().any(|(word, _)| lower.contains(word))
         || lower.contains("<memory")
         || lower.contains("<handoff")
+        || lower.contains("<changed-checks")
 }
 
 /// The texts between `<name>` at the beginning of a line and `</name>`. One that is never closed goes

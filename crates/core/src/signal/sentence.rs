@@ -1,6 +1,7 @@
 //! The grammar of "Task X is complete" and of taking it back.
 
-use super::claim::{QUOTED, Statement, is_symbol};
+use super::claim::{QUOTED, Statement, is_cheer, is_introduction};
+use super::tongues;
 use crate::event::{Claim, ClaimSource};
 use crate::ids::TaskId;
 use crate::text::{clip, fold_whitespace};
@@ -8,7 +9,10 @@ use crate::text::{clip, fold_whitespace};
 /// Can this line say anything about the task at all?
 pub(super) fn may_matter(line: &str, task: &TaskId) -> bool {
     let lower = line.to_ascii_lowercase();
-    lower.contains("<promise>") || names(&lower, task) || hints_at_retraction(&lower)
+    lower.contains("<promise>")
+        || names(&lower, task)
+        || hints_at_retraction(&lower)
+        || tongues::says_not_done(line)
 }
 
 fn names(lower: &str, task: &TaskId) -> bool {
@@ -24,6 +28,9 @@ pub(super) fn read(sentence: &str, task: &TaskId) -> Option<Statement> {
     if sentence.len() > LONGEST_SENTENCE {
         return None;
     }
+    if tongues::says_not_done(sentence) {
+        return Some(Statement::NotDone);
+    }
     let lower = sentence.to_ascii_lowercase();
     let may_retract = hints_at_retraction(&lower);
     if !may_retract && !names(&lower, task) {
@@ -37,7 +44,8 @@ pub(super) fn read(sentence: &str, task: &TaskId) -> Option<Statement> {
     if sentence.trim_end().ends_with(['?', '？']) || sentence.starts_with(['\'', '‘', '(']) {
         return None;
     }
-    if !words.contains(&Token::Task) || words.iter().any(Token::hedges) || counts_are_partial(sentence) {
+    let hedged = words.iter().any(Token::hedges) || tongues::puts_off(sentence) || hedges_aside(sentence);
+    if !words.contains(&Token::Task) || hedged || counts_are_partial(sentence) {
         return None;
     }
     let claims = clause_starts(&words).any(|start| is_claim(&words[start..], task));
@@ -67,6 +75,33 @@ impl Token {
         matches!(self, Self::Word(word) if words.contains(&word.as_str()))
     }
 
+    /// Can this stand beside a claim without changing it: "and all tests pass"?
+    fn is_success(&self) -> bool {
+        const MORE: [&str; 16] = [
+            "as",
+            "per",
+            "requested",
+            "asked",
+            "required",
+            "expected",
+            "instructed",
+            "committed",
+            "nothing",
+            "your",
+            "my",
+            "i",
+            "to",
+            "be",
+            "reviewed",
+            "verify",
+        ];
+        match self {
+            Self::Break => true,
+            Self::Word(word) => MORE.contains(&word.as_str()) || is_introduction(&format!("{word} done")),
+            Self::Task | Self::Aside => false,
+        }
+    }
+
     fn hedges(&self) -> bool {
         self.is(&HEDGES)
             || matches!(self, Self::Word(word) if word.ends_with("n't") || word.ends_with("'ll") || word.ends_with("'d"))
@@ -74,7 +109,7 @@ impl Token {
 }
 
 /// Words that keep a sentence from being a plain statement that something is finished.
-const HEDGES: [&str; 54] = [
+const HEDGES: [&str; 66] = [
     "not",
     "cannot",
     "never",
@@ -129,7 +164,25 @@ const HEDGES: [&str; 54] = [
     "half",
     "somewhat",
     "todo",
+    "without",
+    "missing",
+    "minus",
+    "apart",
+    "aside",
+    "excluding",
+    "excepting",
+    "failing",
+    "fails",
+    "failed",
+    "broken",
+    "incomplete",
 ];
+
+/// Is something left out in brackets, such as "(without the tests)"?
+fn hedges_aside(sentence: &str) -> bool {
+    let inside = sentence.split('(').skip(1).map(|rest| rest.split(')').next().unwrap_or(rest));
+    inside.flat_map(plain_words).any(|word| Token::Word(word).hedges())
+}
 
 const GUARDS: [&str; 30] = [
     "not",
@@ -176,7 +229,7 @@ pub(super) fn is_guarded(sentence: &str) -> bool {
 
 /// Does this sentence introduce what is yet to be done?
 pub(super) fn is_plan(sentence: &str) -> bool {
-    const PLAN: [&str; 15] = [
+    const PLAN: [&str; 23] = [
         "next",
         "remaining",
         "plan",
@@ -192,8 +245,38 @@ pub(super) fn is_plan(sentence: &str) -> bool {
         "format",
         "example",
         "instructions",
+        "output",
+        "log",
+        "logs",
+        "transcript",
+        "template",
+        "previous",
+        "earlier",
+        "quoted",
     ];
     plain_words(sentence).any(|word| PLAN.contains(&word.as_str()))
+}
+
+/// Does this sentence introduce what could be said, rather than what was done?
+pub(super) fn is_mention(sentence: &str) -> bool {
+    is_guarded(sentence) || is_plan(sentence) || speaks(sentence) || is_open_ended(sentence)
+}
+
+/// Does this sentence want what follows as its last word: "The line is", "it ended with"?
+pub(super) fn is_open_ended(sentence: &str) -> bool {
+    const OPEN: [&str; 18] = [
+        "is", "are", "was", "be", "with", "the", "a", "of", "says", "said", "print", "printed", "wrote",
+        "reads", "output", "like", "follows", "expected",
+    ];
+    !sentence.ends_with('>') && plain_words(sentence).last().is_some_and(|word| OPEN.contains(&word.as_str()))
+}
+
+/// Does this sentence say that the task is not done?
+pub(super) fn says_not_done_of_task(sentence: &str) -> bool {
+    let nobody = TaskId::new("");
+    sentence.len() <= LONGEST_SENTENCE
+        && hints_at_retraction(&sentence.to_ascii_lowercase())
+        && takes_back(&tokens(sentence, &nobody))
 }
 
 /// Is this sentence about saying something?
@@ -263,11 +346,11 @@ fn tokens(sentence: &str, task: &TaskId) -> Vec<Token> {
                     continue;
                 }
             }
-            ':' | ',' | '–' | '—' | '→' | '=' => tokens.push(Token::Break),
+            ':' | '：' | ',' | '–' | '—' | '→' | '=' => tokens.push(Token::Break),
             '-' if boundary => tokens.push(Token::Break),
             // Emphasis, brackets, emoji, end marks say nothing by themselves.
             '*' | '_' | '[' | ']' | '#' | '.' | '!' | '…' | ')' | '~' => {}
-            _ if c.is_whitespace() || is_symbol(c) => {}
+            _ if c.is_whitespace() || is_cheer(c) => {}
             // Anything else makes this something other than a plain sentence.
             _ => tokens.push(Token::Word(c.to_string())),
         }
@@ -351,24 +434,15 @@ fn clause_starts(words: &[Token]) -> impl Iterator<Item = usize> {
                 ])
             })
     });
-    let conclusions =
-        words.iter().enumerate().filter(|(_, token)| token.is(&["so", "and", "therefore", "thus", "hence"]));
+    let conclusions = words.iter().enumerate().filter(|(at, token)| {
+        token.is(&["so", "and", "therefore", "thus", "hence"]) && words[..*at].iter().all(Token::is_success)
+    });
     std::iter::once(0).chain(labels.map(|end| end + 1)).chain(conclusions.map(|(at, _)| at + 1))
 }
 
-const NOUNS: [&str; 11] = [
-    "task",
-    "story",
-    "user",
-    "ticket",
-    "issue",
-    "item",
-    "step",
-    "feature",
-    "subtask",
-    "requirement",
-    "milestone",
-];
+/// What a task is called. A number alone also counts steps and items, which are no tasks.
+const TASK_NOUNS: [&str; 4] = ["task", "story", "user", "ticket"];
+const NOUNS: [&str; 7] = ["task", "story", "user", "ticket", "issue", "feature", "requirement"];
 const DONE: [&str; 5] = ["complete", "completed", "done", "finished", "completed"];
 const ADVERBS: [&str; 15] = [
     "now",
@@ -398,7 +472,7 @@ fn is_claim(words: &[Token], task: &TaskId) -> bool {
 fn noun_claim(words: &[Token], task: &TaskId) -> bool {
     let words = skip(words, |token| token.is(&["the", "this", "all"]));
     let named = skip(words, |token| token.is(&NOUNS) || *token == Token::Break);
-    let has_noun = named.len() < words.len();
+    let has_noun = words[..words.len() - named.len()].iter().any(|token| token.is(&TASK_NOUNS));
     let [Token::Task, rest @ ..] = named else { return false };
     if !has_noun && !is_distinctive(task.as_str()) {
         return false;
@@ -410,11 +484,28 @@ fn noun_claim(words: &[Token], task: &TaskId) -> bool {
         [done, after @ ..] if done.is(&DONE) => is_harmless_end(after),
         // "X: title — done"
         [title @ .., Token::Break, done] => {
-            done.is(&DONE) && !title.contains(&Token::Task) && title.len() <= 12
+            let of_part = title.iter().any(|token| token.is(&PARTS));
+            done.is(&DONE) && !title.contains(&Token::Task) && title.len() <= 12 && !of_part
         }
         _ => false,
     }
 }
+
+/// What is less than the task.
+const PARTS: [&str; 12] = [
+    "step",
+    "phase",
+    "part",
+    "stage",
+    "draft",
+    "first",
+    "item",
+    "subtask",
+    "milestone",
+    "skeleton",
+    "stub",
+    "wip",
+];
 
 /// "I have completed task X …"
 fn verb_claim(words: &[Token]) -> bool {
@@ -440,13 +531,33 @@ fn label_claim(words: &[Token]) -> bool {
     }
 }
 
-/// What may follow a claim in the same sentence; words that would change its meaning were ruled out before.
+/// What may follow a claim in the same sentence: words of success, or after a colon or dash what was done.
 fn is_harmless_end(after: &[Token]) -> bool {
     match after {
-        [] | [Token::Aside | Token::Break, ..] => true,
-        [first, ..] => first.is(&["and", "with", "successfully", "now", "as", "per"]),
+        [Token::Break, did, ..] if did.is(&DID) => true,
+        rest => rest.iter().all(Token::is_success),
     }
 }
+
+/// How people begin to tell what they did.
+const DID: [&str; 16] = [
+    "added",
+    "implemented",
+    "created",
+    "fixed",
+    "updated",
+    "wrote",
+    "built",
+    "refactored",
+    "replaced",
+    "introduced",
+    "changed",
+    "moved",
+    "renamed",
+    "documented",
+    "tested",
+    "removed",
+];
 
 fn is_copula(token: &Token) -> bool {
     token.is(&COPULAS)

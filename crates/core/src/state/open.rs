@@ -2,13 +2,16 @@
 
 use jiff::Timestamp;
 
-use crate::event::{Claim, Event, Evidence, Exit, Failure, Flag, Question, Trouble, Usage};
+use crate::budget::Gauge;
+use crate::definition::Change;
+use crate::event::{Claim, ClaimSource, Event, Evidence, Exit, Failure, Flag, Question, Trouble, Usage};
 use crate::handoff::{Handover, Trigger};
 use crate::health::Vitals;
 use crate::ids::{Attempt, Iteration, TaskId};
 use crate::mutant::{Mutant, planted};
 use crate::policy::Millis;
 use crate::signal::notes::Notes;
+use crate::task::Task;
 use crate::weaken::is_test_path;
 use crate::work::{Call, Reported};
 
@@ -35,11 +38,15 @@ pub struct OpenIteration {
     pub message: String,
     pub tree_taken: bool,
     pub evidence: Vec<Evidence>,
+    /// The same checks with their definition as it was before the task.
+    pub former_evidence: Vec<Evidence>,
     pub inspection: Option<Inspection>,
     pub flags: Vec<Flag>,
     /// How often a hook changed the tree of this attempt.
     pub altered: u32,
     pub usage: Option<Usage>,
+    /// The model that worked, by the agent's own word.
+    pub model: Option<String>,
     pub vitals: Vitals,
     /// A phrase of its message that supports a claim.
     pub phrase: Option<String>,
@@ -48,16 +55,37 @@ pub struct OpenIteration {
     pub notes: Notes,
     /// The agent should come to an end so that another can go on.
     pub handoff: Option<Handover>,
+    /// The budget that the agent has used up.
+    pub over_budget: Option<Gauge>,
+    /// What it had used when that was last recorded, as long as it is not paid for.
+    pub seen: Option<Seen>,
     /// The iteration before it handed over.
     pub after_handoff: Option<Trigger>,
     /// The engine does the work itself, without an agent.
     pub own: bool,
+    /// It is one of the iterations that are limited.
+    pub counts: bool,
     /// The engine saw for itself that its own work is done.
     pub witnessed: bool,
     /// The call that was begun.
     pub call: Option<Call>,
+    /// Its error would be the same in another attempt.
+    pub permanent: bool,
     /// What the agent said through tools of ours.
     pub reported: Reported,
+    /// A person accepted the kept work: it is checked and committed, without an agent.
+    pub accepted: bool,
+    /// The task as it was when this began, if it was changed since.
+    pub spec: Option<Box<Task>>,
+    /// Tasks that were added since it began.
+    pub added: Vec<TaskId>,
+}
+
+/// What an agent at work has used so far.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Seen {
+    pub usage: Usage,
+    pub model: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +106,12 @@ pub struct Inspection {
     /// Tests were changed, and nothing else.
     pub only_tests: bool,
     pub digest: String,
+    /// What was changed of what defines the checks, and of the files they run.
+    pub redefined: Vec<Change>,
+    /// The commands to be run again, with their former definition.
+    pub former_checks: Vec<String>,
+    /// The commands that could not run before, and whose definition the attempt wrote itself.
+    pub written_checks: Vec<String>,
 }
 
 impl OpenIteration {
@@ -89,7 +123,16 @@ impl OpenIteration {
         at: Timestamp,
     ) -> Option<Self> {
         let Event::IterationStarted {
-            iteration, task, attempt, agent, session, base, branch, carried, ..
+            iteration,
+            task,
+            attempt,
+            agent,
+            session,
+            base,
+            branch,
+            carried,
+            accepted,
+            ..
         } = event
         else {
             return None;
@@ -103,8 +146,9 @@ impl OpenIteration {
             branch: branch.clone(),
             carried: carried.clone(),
             started_at: at,
-            stage: Stage::Agent,
-            claim: None,
+            // Accepted work has been worked on.
+            stage: if *accepted { Stage::Judging } else { Stage::Agent },
+            claim: accepted.then(|| Claim { text: "accepted".to_owned(), source: ClaimSource::Person }),
             asked: Vec::new(),
             error: None,
             trouble: None,
@@ -113,21 +157,30 @@ impl OpenIteration {
             message: String::new(),
             tree_taken: false,
             evidence: Vec::new(),
+            former_evidence: Vec::new(),
             inspection: None,
             flags: Vec::new(),
             altered: 0,
             usage: None,
+            model: None,
             vitals: Vitals::new(at),
             phrase: None,
             tool_calls: 0,
             agent_duration: Millis(0),
             notes: Notes::default(),
             handoff: None,
+            over_budget: None,
+            seen: None,
             after_handoff,
             own,
+            counts: true,
             witnessed: false,
             call: None,
+            permanent: false,
             reported: Reported::default(),
+            accepted: *accepted,
+            spec: None,
+            added: Vec::new(),
         })
     }
 
@@ -161,6 +214,7 @@ impl OpenIteration {
         self.stage = Stage::Judging;
         self.message.clone_from(&message.excerpt);
         self.usage = *usage;
+        self.seen = None;
         self.claim.clone_from(claim);
         self.phrase.clone_from(phrase);
         self.asked.clone_from(questions);
@@ -182,6 +236,16 @@ impl OpenIteration {
         self.note_flags(flags);
     }
 
+    /// A hook refused the commit and changed files: may its changes be taken in, checked and tried
+    /// again, without another agent? Once: a hook that is never content must not go on for ever.
+    pub fn may_take_hooks_changes(&self) -> bool {
+        self.altered == 0
+    }
+
+    pub(crate) fn is_judged_again(&self) -> bool {
+        self.altered > 0
+    }
+
     /// A hook changed what was judged: it is judged again.
     pub(super) fn alter_tree(&mut self) {
         self.stage = Stage::Judging;
@@ -193,18 +257,40 @@ impl OpenIteration {
         self.forget_evidence();
     }
 
-    pub(super) fn inspect(&mut self, changed: &[String], changed_total: u32, digest: &str, flags: &[Flag]) {
+    pub(super) fn gather(&mut self, evidence: &Evidence) {
+        let all = if evidence.former { &mut self.former_evidence } else { &mut self.evidence };
+        all.push(evidence.clone());
+    }
+
+    pub(super) fn inspect(&mut self, event: &Event) {
+        let Event::WorkInspected {
+            changed,
+            changed_total,
+            digest,
+            flags,
+            redefined,
+            former_checks,
+            written_checks,
+            ..
+        } = event
+        else {
+            return;
+        };
         self.inspection = Some(Inspection {
             changed: changed.iter().take(REMEMBERED_PATHS).cloned().collect(),
-            changed_total,
-            digest: digest.to_owned(),
+            changed_total: *changed_total,
+            digest: digest.clone(),
             only_tests: !changed.is_empty() && changed.iter().all(|path| is_test_path(path)),
+            redefined: redefined.clone(),
+            former_checks: former_checks.clone(),
+            written_checks: written_checks.clone(),
         });
         self.note_flags(flags);
     }
 
     pub(super) fn forget_evidence(&mut self) {
         self.evidence.clear();
+        self.former_evidence.clear();
         self.inspection = None;
     }
 

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::{Loop, OpenQuestion};
+use crate::baseline::Decision;
 use crate::event::{Answer, Question, QuestionKind};
 use crate::ids::{QuestionId, TaskId};
 use crate::question::{Meaning, failed_question, meaning};
@@ -37,7 +38,11 @@ impl Loop {
                         open.vitals.question = Some(id);
                     }
                 }
+                QuestionKind::Baseline => {}
             }
+        }
+        if question.kind == QuestionKind::Baseline {
+            self.baseline.question = Some(id);
         }
     }
 
@@ -49,28 +54,51 @@ impl Loop {
             return;
         }
         let meaning = meaning(&asked.question, answer);
-        if meaning == Meaning::Abort {
+        if meaning == Meaning::Abort && asked.question.kind != QuestionKind::Baseline {
             self.run.stop_requested = Some(format!("answer to {id}"));
+        }
+        if asked.question.kind == QuestionKind::Baseline {
+            self.baseline.question = None;
+            self.baseline.decide(match meaning {
+                Meaning::GoOn | Meaning::Guide(_) => Some(Decision::GoOn),
+                Meaning::Repair => Some(Decision::Repair),
+                Meaning::Abort => Some(Decision::Stop),
+                Meaning::Retry
+                | Meaning::Approve
+                | Meaning::Done
+                | Meaning::Skip
+                | Meaning::SkipDependents => None,
+            });
+            return;
         }
         let Some(task) = asked.task else { return };
         match meaning {
+            // Nobody reads words for it. Requests are refused before; a journal of an older version may
+            // have them, and what was not done because of them yet is not done now.
+            Meaning::Guide(_) if self.is_own_work(&task) => {
+                self.to_ask.push_back((Some(task), asked.question));
+            }
             Meaning::Guide(text) => {
                 if let Some(slot) = self.tasks.slot(&task) {
                     self.tasks.entries[slot].guidance.push(text);
                 }
-                self.reopen(&task, at);
+                self.open_again(&task, at);
             }
             Meaning::Approve => {
                 if let Some(slot) = self.tasks.slot(&task) {
                     let reasons = asked.question.context.lines().map(str::to_owned);
                     self.tasks.entries[slot].approved.extend(reasons);
                 }
-                self.reopen(&task, at);
+                self.open_again(&task, at);
+                let kept = self.task(&task).and_then(|entry| entry.kept.clone());
+                self.accept_kept(&task, kept);
             }
+            // Only of the loop's own checks.
+            Meaning::GoOn | Meaning::Repair => {}
             Meaning::Retry => self.reopen(&task, at),
             Meaning::Done => {
                 self.call_happened(&task);
-                self.settle_by_person(&task, TaskState::Done { verified: false }, at);
+                self.settle_by_person(&task, TaskState::BY_HAND, at);
             }
             Meaning::Skip => self.settle_by_person(&task, TaskState::Skipped, at),
             Meaning::SkipDependents => {
@@ -106,9 +134,11 @@ impl Loop {
     }
 
     pub(super) fn ask_about_failed(&mut self, task: &TaskId, reason: &str) {
+        let Some(entry) = self.tasks.get(task) else { return };
         if self.run.asked_about.insert(task.clone()) {
             let waiting = self.tasks.waiting_on(task);
-            self.to_ask.push_back((Some(task.clone()), failed_question(task, reason, &waiting)));
+            let question = failed_question(task, &entry.spec.work, reason, &waiting);
+            self.to_ask.push_back((Some(task.clone()), question));
         }
     }
 

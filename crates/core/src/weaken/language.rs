@@ -1,23 +1,54 @@
 //! What a test, a skipped test and an assertion look like, language by language.
 
-use super::strip::{Syntax, without_comments};
+use super::aliases::with_usual_names;
+use super::hooks;
+use super::marks::{build_tags, python_marks, rust_marks};
+use super::python_names::with_full_names;
+use super::reader::Reader;
+use super::strip::{Syntax, without_comments, without_strings};
 
 /// The tests of one file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Suite {
     pub(super) tests: Vec<TestCase>,
-    /// Skip marks with the test they stand on or in, if any.
-    pub(super) skips: Vec<(String, Option<String>)>,
+    /// What keeps tests from running, or from meaning anything.
+    pub(super) marks: Vec<Mark>,
     /// Assertions anywhere in the file that can fail.
     pub(super) assertions: usize,
     /// Assertions that cannot fail.
-    pub(super) trivial: Vec<String>,
+    pub(super) trivial: Vec<Trivial>,
+    /// Functions that are no tests.
+    pub(super) others: Vec<String>,
+    /// Modules with tests that this file declares and another one holds.
+    pub(super) modules: Vec<String>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TestCase {
     pub(super) name: String,
     pub(super) assertions: usize,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub(super) what: String,
+    pub(super) on: On,
+}
+
+/// What a mark stands on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum On {
+    Test(String),
+    /// A class, a module, a file.
+    Group,
+    /// The whole run, whichever file it is in.
+    Run,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Trivial {
+    pub(super) text: String,
+    pub(super) test: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,40 +92,29 @@ impl Language {
 
     /// Reads a file line by line: what stands between two tests belongs to the first, and marks
     /// right above a test to that test.
-    pub(super) fn read(self, text: &str) -> Suite {
+    pub(super) fn read(self, path: &str, text: &str) -> Suite {
         let code = without_comments(text, self.syntax());
-        let mut suite = Suite::default();
-        let mut marked = false;
-        let mut above: Vec<String> = Vec::new();
-        for line in code.lines() {
-            let line = line.trim();
-            if line.is_empty() {
-                continue;
-            }
-            if self.marks_test(line) {
-                marked = true;
-            }
-            let started = self.test_name(line, marked);
-            if let Some(name) = &started {
-                marked = false;
-                suite.skips.extend(above.drain(..).map(|mark| (mark, Some(name.clone()))));
-                suite.tests.push(TestCase { name: name.clone(), assertions: 0 });
-            }
-            for mark in self.skip_marks(line) {
-                if started.is_none() && is_attribute(line) {
-                    above.push(mark.to_owned());
-                } else {
-                    let test = suite.tests.last().map(|test| test.name.clone());
-                    suite.skips.push((mark.to_owned(), test));
-                }
-            }
-            if started.is_none() && !is_attribute(line) {
-                // The marks stood on something that is no test: a class, a module.
-                suite.skips.extend(above.drain(..).map(|mark| (mark, None)));
-            }
-            self.count_assertions(line, &mut suite);
+        let code = match self {
+            Self::JavaScript => with_usual_names(&code),
+            Self::Python => with_full_names(&code),
+            Self::Rust
+            | Self::Go
+            | Self::Annotated
+            | Self::Swift
+            | Self::Ruby
+            | Self::Php
+            | Self::Elixir
+            | Self::Cpp
+            | Self::Dart
+            | Self::Shell => code,
+        };
+        let plain = without_strings(&code, self.syntax());
+        let mut suite = Reader::new(self, &code, &plain).read_lines();
+        let marks = hooks::of_file(self, path, &code, &plain);
+        suite.marks.extend(marks.into_iter().map(|what| Mark { what, on: On::Run }));
+        if self == Self::Go {
+            suite.marks.extend(build_tags(text).map(|what| Mark { what, on: On::Group }));
         }
-        suite.skips.extend(above.into_iter().map(|mark| (mark, None)));
         suite
     }
 
@@ -113,7 +133,7 @@ impl Language {
     }
 
     /// Does this line say that the next function is a test?
-    fn marks_test(self, line: &str) -> bool {
+    pub(super) fn marks_test(self, line: &str) -> bool {
         match self {
             Self::Rust => line.split("#[").skip(1).any(|attribute| {
                 let path = attribute.split([']', '(', ' ', '=']).next().unwrap_or_default();
@@ -154,7 +174,7 @@ impl Language {
         }
     }
 
-    fn test_name(self, line: &str, marked: bool) -> Option<String> {
+    pub(super) fn test_name(self, line: &str, marked: bool) -> Option<String> {
         match self {
             Self::Rust => after_word(line, "fn ").filter(|_| marked).map(identifier),
             Self::Python => after_word(line, "def ").map(identifier).filter(|name| name.starts_with("test")),
@@ -188,16 +208,21 @@ impl Language {
         .filter(|name| !name.is_empty())
     }
 
-    fn skip_marks(self, line: &str) -> impl Iterator<Item = &'static str> {
+    /// `plain`: the line without its strings, where words mean nothing.
+    pub(super) fn skip_marks(self, line: &str, plain: &str) -> Vec<String> {
         let marks: &[&'static str] = match self {
-            Self::Rust => &["#[ignore"],
+            Self::Rust => return rust_marks(line, plain),
             Self::Python => &[
                 "pytest.mark.skip",
                 "pytest.mark.xfail",
                 "unittest.skip",
                 "pytest.skip(",
+                "pytest.xfail(",
+                "pytest.importorskip(",
+                "unittest.SkipTest",
                 "self.skipTest(",
                 "expectedFailure",
+                "__test__ = False",
             ],
             Self::JavaScript => &[
                 "it.skip",
@@ -217,8 +242,42 @@ impl Language {
                 "fdescribe(",
                 "this.skip(",
                 "test.fixme",
+                "it.skipIf",
+                "test.skipIf",
+                "describe.skipIf",
+                "it.runIf",
+                "test.runIf",
+                "describe.runIf",
+                "it.fails",
+                "test.fails",
+                "it.failing",
+                "test.failing",
+                "it.concurrent.skip",
+                "test.concurrent.skip",
+                "it.concurrent.only",
+                "test.concurrent.only",
+                "describe.todo",
+                "suite.only",
+                "context.only",
+                "specify.skip",
+                "specify.only",
+                "xcontext(",
+                "fcontext(",
+                "t.skip(",
+                "ctx.skip(",
+                "t.todo(",
+                "pending(",
+                "skip: true",
+                "todo: true",
+                "only: true",
+                "skip: '",
+                "skip: \"",
+                "['skip']",
+                "['only']",
+                "expect.assertions(0)",
+                ".each([])",
             ],
-            Self::Go => &["t.Skip(", "t.Skipf(", "t.SkipNow("],
+            Self::Go => &["t.Skip(", "t.Skipf(", "t.SkipNow(", "tb.Skip(", "tt.Skip(", "b.Skip(", "f.Skip("],
             Self::Annotated => &["@Disabled", "@Ignore", "[Ignore", "Skip =", "Skip=", "assumeTrue(false)"],
             Self::Swift => &["XCTSkip", ".disabled("],
             Self::Ruby => &["xit ", "xdescribe ", "xcontext ", "skip ", "pending ", "skip: true"],
@@ -228,29 +287,18 @@ impl Language {
             Self::Dart => &["skip: true", "skip: '"],
             Self::Shell => &["skip"],
         };
-        marks.iter().copied().filter(move |mark| has_word(line, mark))
+        let mut found: Vec<String> = marks
+            .iter()
+            .filter(|mark| has_word(if mark.contains(['\'', '"']) { line } else { plain }, mark))
+            .map(|mark| (*mark).to_owned())
+            .collect();
+        if self == Self::Python {
+            found.extend(python_marks(line));
+        }
+        found
     }
 
-    fn count_assertions(self, line: &str, suite: &mut Suite) {
-        let all = self.assertions_in(line);
-        if all == 0 {
-            return;
-        }
-        let compact: String = line.chars().filter(|c| !c.is_whitespace()).collect::<String>().to_lowercase();
-        let statement = compact.split(',').next().unwrap_or_default();
-        let whole = usize::from(TRIVIAL_LINES.contains(&statement));
-        let within: usize = TRIVIAL.iter().map(|text| compact.matches(text).count()).sum();
-        let trivial = (whole + within).min(all);
-        if trivial > 0 {
-            suite.trivial.push(crate::text::clip(line.trim_end_matches(';'), 80).into_owned());
-        }
-        suite.assertions += all - trivial;
-        if let Some(test) = suite.tests.last_mut() {
-            test.assertions += all - trivial;
-        }
-    }
-
-    fn assertions_in(self, line: &str) -> usize {
+    pub(super) fn assertions_in(self, line: &str) -> usize {
         let starts: &[&str] = match self {
             Self::Rust => &["assert", "prop_assert", "debug_assert", "panic!"],
             Self::Python => &["assert", "self.assert", "pytest.raises", "self.fail"],
@@ -279,32 +327,7 @@ impl Language {
     }
 }
 
-/// Assertions that hold whatever the code does, without whitespace, in lower case: anywhere in a line,
-/// or as the whole of it.
-const TRIVIAL: [&str; 19] = [
-    "assert!(true)",
-    "assert!(true,",
-    "assert_eq!(1,1)",
-    "assert_eq!(true,true)",
-    "assert(true)",
-    "assert.ok(true)",
-    "assert.true(t,true)",
-    "assert.equal(1,1)",
-    "asserttrue(true)",
-    "assertequal(1,1)",
-    "assertequals(1,1)",
-    "assert.true(true)",
-    "assertthat(true).istrue()",
-    "expect(true).tobe(true)",
-    "expect(true).tobetruthy()",
-    "expect(true).toequal(true)",
-    "expect(1).tobe(1)",
-    "expect(1).toequal(1)",
-    "expect_true(true)",
-];
-const TRIVIAL_LINES: [&str; 5] = ["asserttrue", "assert1", "assert1==1", "asserttrue==true", "refutefalse"];
-
-fn is_attribute(line: &str) -> bool {
+pub(super) fn is_attribute(line: &str) -> bool {
     line.starts_with("#[") || line.starts_with('@') || line.starts_with('[')
 }
 
@@ -341,7 +364,7 @@ fn count_starts(line: &str, starts: &[&str]) -> usize {
 }
 
 /// What follows the keyword, if it stands at the start of a word.
-fn after_word<'a>(line: &'a str, keyword: &str) -> Option<&'a str> {
+pub(super) fn after_word<'a>(line: &'a str, keyword: &str) -> Option<&'a str> {
     let at = line
         .match_indices(keyword)
         .map(|(at, _)| at)
@@ -349,7 +372,7 @@ fn after_word<'a>(line: &'a str, keyword: &str) -> Option<&'a str> {
     Some(line[at + keyword.len()..].trim_start())
 }
 
-fn identifier(text: &str) -> String {
+pub(super) fn identifier(text: &str) -> String {
     text.chars().take_while(|c| c.is_alphanumeric() || matches!(c, '_' | '?' | '!')).collect()
 }
 

@@ -1,16 +1,25 @@
-//! Notices when a change weakens tests: deletes or skips them, or takes away what they assert.
+//! Notices when a change weakens tests: deletes or skips them, takes away what they assert, or keeps them
+//! from having an effect.
 //!
 //! A heuristic with clear words, not a judge: it reads test files of common languages as text,
 //! without comments, and compares each test by name before and after. Moving or renaming a test is
-//! not weakening. Data files, snapshots and what a test's helpers do are not looked into.
+//! not weakening, nor is what was there before. Data files, snapshots and what a test's helpers do are
+//! not looked into.
 
+mod aliases;
+mod body;
+mod constant;
+mod hooks;
 mod language;
+mod marks;
+mod python_names;
+mod reader;
 mod strip;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use crate::event::{Flag, FlagKind};
-use language::{Language, Suite, TestCase};
+use language::{Language, Mark, On, Suite, TestCase};
 
 /// A file of the change, as it was and as it is.
 pub struct TestFile<'a> {
@@ -21,8 +30,7 @@ pub struct TestFile<'a> {
 
 /// Does a file of this path hold tests, by the habits of common languages?
 pub fn is_test_path(path: &str) -> bool {
-    let path = path.replace('\\', "/");
-    let mut parts = path.split('/').rev();
+    let mut parts = path.split(['/', '\\']).rev();
     let name = parts.next().unwrap_or_default();
     let in_test_folder = parts.any(|folder| {
         matches!(
@@ -38,9 +46,8 @@ fn is_test_name(name: &str) -> bool {
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
     let lower = stem.to_lowercase();
     let marked = ["test", "spec", "tests", "e2e"].iter().any(|mark| {
-        lower.ends_with(&format!(".{mark}"))
-            || lower.ends_with(&format!("_{mark}"))
-            || lower.ends_with(&format!("-{mark}"))
+        // A mark ends the name behind one of these; alone it is a name as any other.
+        lower.strip_suffix(mark).is_some_and(|before| before.ends_with(['.', '_', '-']))
     });
     let class = ["Test", "Tests", "Spec", "IT", "TestCase"].iter().any(|end| stem.ends_with(end))
         && matches!(extension, "java" | "kt" | "scala" | "groovy" | "cs" | "swift" | "php" | "hs");
@@ -51,6 +58,18 @@ fn is_test_name(name: &str) -> bool {
         || matches!(name, "conftest.py" | "tests.py" | "tests.rs" | "test.rs")
 }
 
+/// Can a file of this path weaken tests that are elsewhere, even if it is new?
+pub fn governs_tests(path: &str) -> bool {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or_default().to_lowercase();
+    let (stem, extension) = name.rsplit_once('.').unwrap_or((&name, ""));
+    let script = matches!(extension, "js" | "ts" | "mjs" | "cjs" | "mts" | "cts" | "jsx" | "tsx");
+    let runner =
+        ["test", "jest", "vitest", "mocha", "spec"].iter().any(|runner| path.to_lowercase().contains(runner));
+    name == "conftest.py"
+        || (extension == "go" && stem.ends_with("_test"))
+        || (script && runner && stem.contains("setup"))
+}
+
 /// What the change weakens, one flag per file and way.
 pub fn weakened(files: &[TestFile<'_>]) -> Vec<Flag> {
     let suites: Vec<Compared<'_>> = files.iter().filter_map(Compared::new).collect();
@@ -59,9 +78,11 @@ pub fn weakened(files: &[TestFile<'_>]) -> Vec<Flag> {
     let mut flags = Vec::new();
     for file in &suites {
         flags.extend(removed_tests(file, &before, &after, files));
-        flags.extend(new_skips(file, &before));
+        flags.extend(renamed_away(file, &after));
+        flags.extend(lost_modules(file, files));
+        flags.extend(new_marks(file, &before, &after));
         flags.extend(lost_assertions(file, &before, &after));
-        flags.extend(trivial_assertions(file));
+        flags.extend(trivial_assertions(file, &before, &after));
     }
     flags
 }
@@ -76,9 +97,19 @@ impl<'a> Compared<'a> {
     /// Files in languages we cannot read, and code without tests on either side, say nothing.
     fn new(file: &'a TestFile<'a>) -> Option<Self> {
         let language = Language::of(file.path)?;
-        let before = language.read(file.before.unwrap_or_default());
-        let after = language.read(file.after.unwrap_or_default());
-        let tests = is_test_path(file.path) || !before.tests.is_empty() || !after.tests.is_empty();
+        let before = language.read(file.path, file.before.unwrap_or_default());
+        let mut after = language.read(file.path, file.after.unwrap_or_default());
+        if file.before.is_none() && !is_collected(language, file.path) {
+            // Tests that came to where no runner looks for them are no tests any more.
+            after.tests.clear();
+        }
+        let of_run = after.marks.iter().any(|mark| mark.on == On::Run);
+        let modules = before.modules != after.modules;
+        let tests = is_test_path(file.path)
+            || !before.tests.is_empty()
+            || !after.tests.is_empty()
+            || of_run
+            || modules;
         tests.then_some(Self { file, before, after })
     }
 
@@ -87,20 +118,64 @@ impl<'a> Compared<'a> {
     }
 }
 
-/// How often each test name occurs over all files, and how much tests of that name assert.
+/// Do runners find tests in a file of this name, where they go by names?
+fn is_collected(language: Language, path: &str) -> bool {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    match language {
+        Language::Python => {
+            name.starts_with("test") || name.ends_with("_test.py") || name.ends_with("_tests.py")
+        }
+        Language::Go => {
+            let elsewhere =
+                ["windows", "darwin", "plan9", "js", "wasip1", "solaris", "aix", "android", "ios"];
+            let stem = name.strip_suffix("_test.go");
+            stem.is_some_and(|stem| !elsewhere.iter().any(|system| stem.ends_with(&format!("_{system}"))))
+                && !name.starts_with(['_', '.'])
+                && !path.contains("testdata/")
+        }
+        Language::JavaScript => is_test_path(path),
+        Language::Rust
+        | Language::Annotated
+        | Language::Swift
+        | Language::Ruby
+        | Language::Php
+        | Language::Elixir
+        | Language::Cpp
+        | Language::Dart
+        | Language::Shell => true,
+    }
+}
+
+/// How often each test name occurs over all files, how much tests of that name assert, and their marks.
 struct Tally<'a> {
     tests: HashMap<&'a str, (usize, usize)>,
+    marks: HashMap<(&'a str, &'a str), usize>,
+    trivial: HashMap<&'a str, usize>,
 }
 
 impl<'a> Tally<'a> {
     fn of(suites: impl Iterator<Item = &'a Suite>) -> Self {
         let mut tests: HashMap<&str, (usize, usize)> = HashMap::new();
-        for test in suites.flat_map(|suite| &suite.tests) {
-            let entry = tests.entry(&test.name).or_default();
-            entry.0 += 1;
-            entry.1 += test.assertions;
+        let mut marks: HashMap<(&str, &str), usize> = HashMap::new();
+        let mut trivial: HashMap<&str, usize> = HashMap::new();
+        for suite in suites {
+            for test in &suite.tests {
+                let entry = tests.entry(&test.name).or_default();
+                entry.0 += 1;
+                entry.1 += test.assertions;
+            }
+            for trivial_one in &suite.trivial {
+                *trivial.entry(trivial_one.text.as_str()).or_default() += 1;
+            }
+            for mark in &suite.marks {
+                *marks.entry((&mark.what, place(mark))).or_default() += 1;
+            }
         }
-        Self { tests }
+        Self { tests, marks, trivial }
+    }
+
+    fn marked(&self, mark: &Mark) -> usize {
+        self.marks.get(&(mark.what.as_str(), place(mark))).copied().unwrap_or_default()
     }
 
     fn count(&self, name: &str) -> usize {
@@ -109,6 +184,14 @@ impl<'a> Tally<'a> {
 
     fn assertions(&self, name: &str) -> usize {
         self.tests.get(name).map_or(0, |entry| entry.1)
+    }
+}
+
+/// The test that a mark stands on; empty for groups and the run.
+fn place(mark: &Mark) -> &str {
+    match &mark.on {
+        On::Test(name) => name,
+        On::Group | On::Run => "",
     }
 }
 
@@ -144,25 +227,63 @@ fn moved_whole(file: &TestFile<'_>, files: &[TestFile<'_>]) -> bool {
     files.iter().any(|other| other.before.is_none() && other.after == file.before)
 }
 
-/// Skip marks that were not there before. A new test that is skipped takes nothing away; a mark
-/// that narrows the run to one test, or stands on a whole group, does.
-fn new_skips(file: &Compared<'_>, before: &Tally<'_>) -> Option<Flag> {
-    let is_new = file.file.before.is_none();
-    let mut was = marks(&file.before);
+/// Tests that are still there as functions nobody calls, while others make up their number.
+fn renamed_away(file: &Compared<'_>, after: &Tally<'_>) -> Option<Flag> {
+    if file.after.tests.len() < file.before.tests.len() {
+        return None;
+    }
+    let gone = names(&file.before).filter(|name| after.count(name) == 0);
+    let idle: BTreeSet<&str> =
+        gone.filter(|name| file.after.others.iter().any(|other| is_left_of(other, name, file))).collect();
+    (!idle.is_empty()).then(|| file.flag(format!("no longer run as tests: {}", listed(&idle))))
+}
+
+/// Is this function what is left of a test: `b`, `_test_b` and `disabled_test_b` of `test_b`, `testB` of `TestB`?
+fn is_left_of(other: &str, test: &str, file: &Compared<'_>) -> bool {
+    if file.before.others.iter().any(|before| before == other) {
+        return false;
+    }
+    let bare = test.strip_prefix("test_").unwrap_or(test);
+    let taken = names(&file.after).any(|name| name.contains(bare));
+    other.contains(test) || other.eq_ignore_ascii_case(test) || (other == bare && !taken)
+}
+
+/// Modules of tests that are not compiled any more, although their file is still there.
+fn lost_modules(file: &Compared<'_>, files: &[TestFile<'_>]) -> Option<Flag> {
+    let lost: BTreeSet<&str> = file
+        .before
+        .modules
+        .iter()
+        .filter(|name| !file.after.modules.contains(name))
+        .filter(|name| {
+            !files
+                .iter()
+                .any(|other| is_module(other.path, name) && (other.before.is_none() || other.after.is_none()))
+        })
+        .map(String::as_str)
+        .collect();
+    (!lost.is_empty() && file.file.after.is_some())
+        .then(|| file.flag(format!("no longer compiled: {}", listed(lost.iter().copied()))))
+}
+
+fn is_module(path: &str, name: &str) -> bool {
+    path.ends_with(&format!("{name}.rs")) || path.ends_with(&format!("{name}/mod.rs"))
+}
+
+/// Marks that were not there before. A new test that is skipped takes nothing away; a mark that narrows the
+/// run to one test, or stands on a whole group or the run, does. One that moved along with its test is not new.
+fn new_marks(file: &Compared<'_>, before: &Tally<'_>, after: &Tally<'_>) -> Option<Flag> {
+    let mut was: Vec<&Mark> = file.before.marks.iter().collect();
     let mut fresh: Vec<String> = Vec::new();
-    for (mark, test) in &file.after.skips {
-        if let Some(left) = was.get_mut(mark.as_str()).filter(|left| **left > 0) {
-            *left -= 1;
+    for mark in &file.after.marks {
+        if let Some(known) = was.iter().position(|other| *other == mark) {
+            was.swap_remove(known);
             continue;
         }
-        let weakens = match test {
-            Some(name) => before.count(name) > 0 || (narrows(mark) && !is_new),
-            None => !is_new,
-        };
-        if weakens {
-            fresh.push(match test {
-                Some(name) => format!("{} on {name}", shown(mark)),
-                None => shown(mark).to_owned(),
+        if after.marked(mark) > before.marked(mark) && takes_away(mark, file, before) {
+            fresh.push(match &mark.on {
+                On::Test(name) => format!("{} on {name}", shown(&mark.what)),
+                On::Group | On::Run => shown(&mark.what).to_owned(),
             });
         }
     }
@@ -171,21 +292,40 @@ fn new_skips(file: &Compared<'_>, before: &Tally<'_>) -> Option<Flag> {
     })
 }
 
+fn takes_away(mark: &Mark, file: &Compared<'_>, before: &Tally<'_>) -> bool {
+    let is_new = file.file.before.is_none();
+    match &mark.on {
+        On::Run => true,
+        On::Group => !is_new || governs_tests(file.file.path) && file.file.path.ends_with(".py"),
+        On::Test(name) => {
+            before.count(name) > 0 || (narrows(&mark.what) && !is_new) || stands_in(name, file, before)
+        }
+    }
+}
+
+/// Is this marked test what a former one became under another name?
+fn stands_in(name: &str, file: &Compared<'_>, before: &Tally<'_>) -> bool {
+    let gone = names(&file.before).filter(|former| !names(&file.after).any(|name| name == *former)).count();
+    let fresh = names(&file.after).filter(|name| before.count(name) == 0);
+    let unmarked = fresh.filter(|name| !file.after.marks.iter().any(|mark| place(mark) == *name)).count();
+    before.count(name) == 0 && unmarked < gone
+}
+
 fn narrows(mark: &str) -> bool {
-    mark.contains("only") || mark.starts_with("fit") || mark.starts_with("fdescribe")
+    mark.contains("only")
+        || mark.starts_with("fit")
+        || mark.starts_with("fdescribe")
+        || mark.starts_with("fcontext")
 }
 
 /// The mark as people call it, without an opening bracket left over from the search.
 fn shown(mark: &str) -> &str {
-    mark.trim_start_matches("#[").trim_end_matches(['(', ' ', '\''])
-}
-
-fn marks(suite: &Suite) -> BTreeMap<&str, usize> {
-    let mut marks = BTreeMap::new();
-    for (mark, _) in &suite.skips {
-        *marks.entry(mark.as_str()).or_default() += 1;
+    let mark = mark.trim_start_matches("#[");
+    if mark.ends_with("()") || mark.ends_with(')') {
+        mark
+    } else {
+        mark.trim_end_matches(['(', ' ', '\'', '"'])
     }
-    marks
 }
 
 /// Tests that still exist but assert less, and renamed tests that assert less together.
@@ -213,15 +353,26 @@ fn asserted(suite: &Suite, wanted: impl Fn(&TestCase) -> bool) -> usize {
     suite.tests.iter().filter(|test| wanted(test)).map(|test| test.assertions).sum()
 }
 
-fn trivial_assertions(file: &Compared<'_>) -> Option<Flag> {
-    let (was, is) = (file.before.trivial.len(), file.after.trivial.len());
-    let example = file
+/// Assertions of tests that were there, or of no test, that cannot fail any more. A new test takes nothing away
+/// from others, however little it says.
+fn trivial_assertions(file: &Compared<'_>, before: &Tally<'_>, after: &Tally<'_>) -> Option<Flag> {
+    let (former, now) = (&before.trivial, &after.trivial);
+    let is_new = |test: &Option<String>| test.as_ref().is_some_and(|name| before.count(name) == 0);
+    let after: Vec<&str> = file
         .after
         .trivial
         .iter()
-        .find(|text| !file.before.trivial.contains(text))
-        .or(file.after.trivial.last())?;
-    (is > was).then(|| file.flag(format!("{} that cannot fail: {example}", count(is - was, "new assertion"))))
+        .filter(|trivial| !is_new(&trivial.test))
+        .map(|trivial| trivial.text.as_str())
+        .collect();
+    let was: Vec<&str> = file.before.trivial.iter().map(|trivial| trivial.text.as_str()).collect();
+    let example = after.iter().find(|text| !was.contains(text)).or(after.last())?;
+    let more = after.len().checked_sub(was.len()).filter(|more| *more > 0)?;
+    // What came along with its test from another file is not new.
+    if after.iter().all(|text| now.get(text) <= former.get(text)) {
+        return None;
+    }
+    Some(file.flag(format!("{} that cannot fail: {example}", count(more, "new assertion"))))
 }
 
 fn count(number: usize, noun: &str) -> String {

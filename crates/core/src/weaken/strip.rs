@@ -103,3 +103,20 @@ fn raw_string(rest: &str) -> Option<usize> {
     let close = format!("\"{}", "#".repeat(hashes));
     body.find(&close).map(|at| 2 + hashes + at + close.len())
 }
+
+/// The text with what stands in strings replaced by spaces, so that brackets and words in them mean nothing.
+pub(super) fn without_strings(code: &str, syntax: Syntax) -> String {
+    let mut out = String::with_capacity(code.len());
+    let mut rest = code;
+    while let Some(c) = rest.chars().next() {
+        let (length, _) = next_piece(rest, c, syntax);
+        let piece = &rest[..length];
+        if piece.len() > 1 && piece.starts_with(['"', '\'', '`', 'r']) {
+            out.extend(piece.chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
+        } else {
+            out.push_str(piece);
+        }
+        rest = &rest[length..];
+    }
+    out
+}

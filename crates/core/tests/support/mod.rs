@@ -2,16 +2,19 @@
 
 use jiff::Timestamp;
 use uuid::Uuid;
-use wiggum_core::budget::{self, Account, AtLimit, Cap, Shared, Strategy, Sum};
+use wiggum_core::budget::{self, Account, AtLimit, Cap, Period, Shared, Strategy, Sum};
 use wiggum_core::decide::{Action, StopWhy, decide};
+use wiggum_core::definition::Change;
 use wiggum_core::event::{
-    AgentFacts, Answer, BlobRef, Claim, ClaimSource, EndReason, Envelope, Event, Evidence, Exit, Failure,
-    Question, QuestionKind, Trouble, Usage,
+    AgentFacts, Answer, BaselineOutcome, BlobRef, Claim, ClaimSource, EndReason, Envelope, Event, Evidence,
+    Exit, Failure, Question, QuestionKind, Trouble, Usage,
 };
+use wiggum_core::figures;
 use wiggum_core::handoff::Trigger;
 use wiggum_core::health::{self, OnEscalation, Pulse, Sample};
 use wiggum_core::ids::{LoopId, TaskId};
 use wiggum_core::policy::{Millis, Policy};
+use wiggum_core::signal::notes::Notes;
 use wiggum_core::state::{Loop, Stage, add_millis};
 use wiggum_core::task::{FileStatus, Task};
 
@@ -23,6 +26,8 @@ pub(crate) enum Mood {
     Idle,
     FailsAlike,
     FailsDifferently,
+    /// Changes something each time and never says that it is done.
+    WorksOn,
     Random,
 }
 
@@ -35,6 +40,12 @@ pub(crate) struct World {
     pub(crate) cents: u64,
     /// What other loops with the same budget have spent, and set aside.
     pub(crate) others: Account,
+    /// Every attempt changes what defines its checks; whether they pass with the former definition.
+    pub(crate) redefines: Option<bool>,
+    /// Why it says it had to.
+    pub(crate) says_why: Option<String>,
+    /// The checks fail before anybody works.
+    pub(crate) red_baseline: bool,
     mood: Mood,
     seed: u64,
     pub(crate) now: Timestamp,
@@ -52,6 +63,9 @@ impl World {
             interrupt_first: 0,
             cents: 0,
             others: Account::default(),
+            redefines: None,
+            says_why: None,
+            red_baseline: false,
             mood,
             seed,
             now: Timestamp::UNIX_EPOCH,
@@ -174,6 +188,9 @@ impl World {
             if self.mood == Mood::Random && self.maybe(6) {
                 self.fall_silent();
             }
+            if self.mood == Mood::Random && self.maybe(10) {
+                self.stop_short();
+            }
             if self.state.open.as_ref().is_some_and(|open| open.stage == Stage::Agent) {
                 self.end_agent();
             }
@@ -193,7 +210,7 @@ impl World {
         match action.clone() {
             Action::Record(event) => self.push(*event),
             Action::StartIteration { .. } if !self.set_money_aside() => {}
-            Action::StartIteration { iteration, task, attempt, agent, carried } => {
+            Action::StartIteration { iteration, task, attempt, agent, carried, accepted } => {
                 self.push(Event::IterationStarted {
                     iteration,
                     task,
@@ -206,28 +223,58 @@ impl World {
                     session: None,
                     workspace: "/repository".to_owned(),
                     prompt: BlobRef::default(),
+                    accepted,
                 });
                 self.now = add_millis(self.now, 1000);
             }
             Action::StopAgent { why: StopWhy::AgentTimeout | StopWhy::Handoff, .. } => self.end_agent(),
+            Action::StopAgent { why: StopWhy::OverBudget, .. } => self.stop_agent(),
             Action::StopAgent { why: StopWhy::Unresponsive, .. } => self.end_silent_agent(),
             Action::Nudge { .. } | Action::FeelPulse { .. } => {}
-            Action::StopAgent { .. } => self.interrupt(),
+            Action::HandOver { iteration, trigger } => {
+                let attempt = self.state.open.as_ref().map_or(1, |open| open.attempt);
+                self.push(Event::HandoffStarted { iteration, attempt, trigger, asked: false });
+            }
+            Action::StopAgent { why: StopWhy::Asked | StopWhy::RunDuration, .. } => self.interrupt(),
             Action::TakeTree { iteration, attempt } => {
                 self.push(Event::TreeTaken { iteration, attempt, flags: Vec::new() });
             }
-            Action::RunCheck { iteration, attempt, check, .. } => {
+            Action::RunBaseline { check } => {
+                let red = self.red_baseline || (self.mood == Mood::Random && self.maybe(4));
+                let outcome = if red { BaselineOutcome::Red } else { BaselineOutcome::Green };
+                let tree = self.state.baseline.tree.clone();
+                self.push(Event::BaselineChecked { tree, command: check.command, outcome, evidence: None });
+            }
+            Action::RunTaskBaseline { task, check } => {
+                let outcome = BaselineOutcome::Red;
+                self.push(Event::TaskBaselineChecked { task, command: check.command, outcome });
+            }
+            Action::PlanRepair => self.push(Event::RepairPlanned { task: "repair-1".into() }),
+            Action::AddRepair { task } => {
+                let revision = "repair".to_owned();
+                let added = vec![Task::new(task, "Repair the checks")];
+                let (changed, removed, order) = (Vec::new(), Vec::new(), None);
+                self.push(Event::BacklogRead { revision, added, changed, removed, order });
+            }
+            Action::RunCheck { iteration, attempt, check, former, .. } => {
                 let passes = match self.mood {
                     Mood::Liar => false,
                     Mood::Random => !self.maybe(3),
-                    Mood::Diligent | Mood::Idle | Mood::FailsAlike | Mood::FailsDifferently => true,
+                    Mood::Diligent
+                    | Mood::Idle
+                    | Mood::FailsAlike
+                    | Mood::FailsDifferently
+                    | Mood::WorksOn => true,
                 };
+                let passes = if former { self.redefines.unwrap_or(passes) } else { passes };
                 let evidence = Evidence {
                     name: check.name,
                     command: check.command,
                     exit: Exit::Code { code: i32::from(!passes) },
                     output: BlobRef::default(),
                     duration: Millis(5),
+                    former,
+                    tests: None,
                 };
                 self.push(Event::EvidenceGathered { iteration, attempt, evidence });
             }
@@ -246,6 +293,9 @@ impl World {
             Action::PutBackUserChanges { commit } => {
                 self.push(Event::UserChangesPutBack { commit, clean: true });
             }
+            Action::CommitSkips { tasks } => {
+                self.push(Event::SkipsCommitted { tasks, commit: Some("skips".to_owned()) });
+            }
             Action::Checkpoint => self.checkpoint(),
         }
     }
@@ -259,7 +309,7 @@ impl World {
         }
         let outcome = match self.mood {
             Mood::Diligent | Mood::Liar => 0,
-            Mood::Idle => 1,
+            Mood::Idle | Mood::WorksOn => 1,
             Mood::FailsAlike => 2,
             Mood::FailsDifferently => 3,
             Mood::Random => self.below(6).min(5),
@@ -289,7 +339,7 @@ impl World {
             error,
             flags: Vec::new(),
             phrase: None,
-            notes: Box::default(),
+            notes: Box::new(Notes { changed_checks: self.says_why.clone(), ..Notes::default() }),
             ended_processes: 0,
         });
     }
@@ -300,7 +350,27 @@ impl World {
         self.fail_agent(Trouble::Silent, &text);
     }
 
+    /// As the engine does when it stopped the agent at a budget: what it used is on record.
+    pub(crate) fn stop_agent(&mut self) {
+        self.fail_agent_with(Trouble::Interrupted, "interrupted", self.usage());
+    }
+
+    /// The agent stops by itself, because what is left of a budget is too little for its next call.
+    fn stop_short(&mut self) {
+        let at_work = self.state.open.clone().filter(|open| open.stage == Stage::Agent);
+        let Some(open) = at_work else { return };
+        let used = self.usage().map_or_else(Sum::default, Sum::from);
+        if let Some(gauge) = budget::nearest(&self.state, &open.task, used) {
+            self.push(figures::reached(&open, gauge));
+            self.fail_agent_with(Trouble::Budget, "the budget is used up", self.usage());
+        }
+    }
+
     pub(crate) fn fail_agent(&mut self, trouble: Trouble, text: &str) {
+        self.fail_agent_with(trouble, text, None);
+    }
+
+    fn fail_agent_with(&mut self, trouble: Trouble, text: &str, usage: Option<Usage>) {
         let Some(open) = self.state.open.clone() else { return };
         self.push(Event::AgentEnded {
             iteration: open.iteration,
@@ -308,7 +378,7 @@ impl World {
             exit: Exit::Signal { signal: 2 },
             message: BlobRef::default(),
             duration: Millis(1000),
-            usage: None,
+            usage,
             facts: Box::new(AgentFacts { trouble: Some(trouble), ..AgentFacts::default() }),
             claim: None,
             questions: Vec::new(),
@@ -329,7 +399,17 @@ impl World {
             version: "0".to_owned(),
             git: true,
             sandbox: String::new(),
+            tree: self.tree(),
         });
+    }
+
+    /// Nobody looks at a tree without a name.
+    fn tree(&self) -> String {
+        if self.mood == Mood::Random || self.red_baseline {
+            format!("tree {}", self.state.iterations)
+        } else {
+            String::new()
+        }
     }
 
     pub(crate) fn set_mood(&mut self, mood: Mood) {
@@ -368,6 +448,7 @@ impl World {
         let mut cap = || Cap {
             max_cost: self.maybe(4).then(|| f64::from(self.below(800)) / 100.0 + 0.01),
             max_tokens: self.maybe(8).then(|| u64::from(self.below(600)) + 1),
+            period: Period::None,
         };
         let (own, task, project, organisation) = (cap(), cap(), cap(), cap());
         let actions = [AtLimit::Allow, AtLimit::Throttle, AtLimit::Deny, AtLimit::Deny, AtLimit::AlertOnly];
@@ -426,13 +507,19 @@ impl World {
 
     fn inspect(&mut self, iteration: u32, attempt: u32) {
         let changed = match self.mood {
-            Mood::Diligent | Mood::Liar => true,
+            Mood::Diligent | Mood::Liar | Mood::WorksOn => true,
             Mood::Idle | Mood::FailsAlike | Mood::FailsDifferently => false,
             Mood::Random => self.maybe(2),
         };
         if changed {
             self.changes += 1;
         }
+        let redefined = self.redefines.is_some() || (self.mood == Mood::Random && self.maybe(4));
+        let redefined: Vec<Change> = redefined
+            .then(|| Change { path: "Makefile".to_owned(), what: "recipe `test`".to_owned(), product: false })
+            .into_iter()
+            .collect();
+        let former_checks = if redefined.is_empty() { Vec::new() } else { self.policy.checks.verify.clone() };
         self.push(Event::WorkInspected {
             iteration,
             attempt,
@@ -440,6 +527,9 @@ impl World {
             changed_total: u32::from(changed),
             digest: if changed { format!("digest {}", self.changes) } else { "same".to_owned() },
             flags: Vec::new(),
+            former_checks,
+            written_checks: Vec::new(),
+            redefined,
         });
     }
 

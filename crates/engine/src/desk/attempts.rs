@@ -151,7 +151,7 @@ impl From<&Evidence> for EvidenceShown {
 impl Attempt {
     /// What it changed: in its commit, in the work that was kept, or so far in the work tree.
     pub fn diff(&self, loops: &Loops) -> Option<Diff> {
-        let git = Git::discover(&loops.workspace).ok().flatten()?;
+        let git = Git::discover(loops.checkout.path()).ok().flatten()?;
         let work = match (&self.commit, &self.kept) {
             (Some(commit), _) => Work::Commit(commit),
             (None, Some(kept)) => Work::Kept(kept),

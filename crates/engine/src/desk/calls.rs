@@ -6,7 +6,8 @@ use std::ops::AddAssign;
 use jiff::Timestamp;
 use serde::Serialize;
 use wiggum_core::event::{AgentFacts, ContextFill, Envelope, Event, Usage};
-use wiggum_core::state::Loop;
+use wiggum_core::price::{self, Parts, Prices};
+use wiggum_core::state::{Loop, Seen};
 
 /// One start of an agent.
 #[derive(Clone, Debug, Serialize)]
@@ -22,6 +23,9 @@ pub struct Call {
     pub usage: Option<Usage>,
     /// Is it known what that cost?
     pub priced: bool,
+    /// That cost by kind of token, where the model's prices are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_by_kind: Option<Parts>,
     pub tool_calls: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextFill>,
@@ -48,13 +52,23 @@ pub fn told_by(envelope: &Envelope, before: &Loop) -> Option<Call> {
             let facts = AgentFacts { model: model.clone(), ..AgentFacts::default() };
             call(before, Some(*usage), &facts, envelope.at)
         }
+        // What was last seen of an agent whose end nobody told.
+        Event::Interrupted { .. } => {
+            let Seen { usage, model } = before.open.as_ref()?.seen.clone()?;
+            let facts = AgentFacts { model, ..AgentFacts::default() };
+            call(before, Some(usage), &facts, envelope.at)
+        }
         _ => None,
     }
 }
 
 fn call(state: &Loop, usage: Option<Usage>, facts: &AgentFacts, ended_at: Timestamp) -> Option<Call> {
     let open = state.open.as_ref()?;
-    let has_price = facts.model.as_ref().is_some_and(|model| state.policy.prices.contains_key(model));
+    let own = &state.policy.prices;
+    let model = facts.model.as_ref();
+    let has_price = model.is_some_and(|model| price::find_own(own, model).is_some());
+    let prices = model.and_then(|model| price::find(own, model));
+    let split = |(prices, usage): (Prices, Usage)| prices.parts(&usage).scaled_to(usage.cost_usd);
     Some(Call {
         task: open.task.as_str().to_owned(),
         attempt: open.attempt,
@@ -63,6 +77,7 @@ fn call(state: &Loop, usage: Option<Usage>, facts: &AgentFacts, ended_at: Timest
         model: facts.model.clone(),
         usage,
         priced: has_price || usage.is_some_and(|usage| !usage.is_unpriced()),
+        cost_by_kind: prices.zip(usage).map(split),
         tool_calls: facts.tool_calls,
         context: facts.context,
         ended_at,
@@ -80,6 +95,10 @@ pub struct Spent {
     pub cache_write_tokens: u64,
     /// Null where nothing but tokens without a price was used.
     pub cost_usd: Option<f64>,
+    /// That cost by kind of token, in the proportions of the models' prices. Null where none is known.
+    pub cost_by_kind: Option<Parts>,
+    /// What of the cost is not split by kind, because nobody knows the prices of its model.
+    pub unsplit_usd: f64,
     /// Tokens whose cost nobody told, so that the cost is a lower bound.
     pub unpriced_tokens: u64,
     /// Calls that gave no figures at all.
@@ -99,6 +118,10 @@ impl AddAssign<&Call> for Spent {
         self.cache_write_tokens += usage.cache_write_tokens;
         if call.priced {
             *self.cost_usd.get_or_insert(0.0) += usage.cost_usd;
+            match call.cost_by_kind {
+                Some(parts) => *self.cost_by_kind.get_or_insert_default() += parts,
+                None => self.unsplit_usd += usage.cost_usd,
+            }
         } else {
             self.unpriced_tokens += usage.tokens();
         }

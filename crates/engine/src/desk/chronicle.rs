@@ -145,7 +145,7 @@ impl Chronicle {
         let until = |all: &[Seq]| all.partition_point(|seq| *seq <= then.seq);
         let calls = &self.calls[..until(&self.calls_at)];
         let burn_down = self.burn_down[..until(&self.burn_down_at)].to_vec();
-        cost::of(then, calls, burn_down, by)
+        cost::of(then, calls, burn_down, by, then.last_at.unwrap_or_default())
     }
 
     /// Takes in the next event, for whoever reads the journal elsewhere.
@@ -266,6 +266,7 @@ pub fn iteration_of(event: &Event) -> Option<u32> {
         | Event::CallStarted { iteration, .. }
         | Event::WorkEnded { iteration, .. }
         | Event::AgentReported { iteration, .. }
+        | Event::CommitsFound { iteration, .. }
         | Event::TreeTaken { iteration, .. }
         | Event::TreeAltered { iteration, .. }
         | Event::EvidenceGathered { iteration, .. }

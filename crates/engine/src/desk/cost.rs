@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use wiggum_core::event::Envelope;
@@ -94,30 +95,30 @@ pub struct IntervalShown {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Moment {
-    pub at: jiff::Timestamp,
+    pub at: Timestamp,
     pub cost_usd: f64,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Left {
-    pub at: jiff::Timestamp,
+    pub at: Timestamp,
     pub tasks: usize,
 }
 
 /// Reads what the loop that is meant cost, or what all did if that is asked.
-pub fn report(loops: &Loops, which: Option<&str>, by: By) -> Result<Report, DeskError> {
+pub fn report(loops: &Loops, which: Option<&str>, by: By, now: Timestamp) -> Result<Report, DeskError> {
     if by == By::Loop {
         return of_all_loops(loops);
     }
     let record = loops.select(which)?;
     let journal = loops.store.read(record.id, 0)?;
     let (calls, state, burn_down) = read(&journal);
-    Ok(of(&state, &calls, burn_down, by))
+    Ok(of(&state, &calls, burn_down, by, now))
 }
 
 /// The cost of a loop of which these calls and this burn-down are known.
-pub fn of(state: &Loop, calls: &[Call], burn_down: Vec<Left>, by: By) -> Report {
+pub fn of(state: &Loop, calls: &[Call], burn_down: Vec<Left>, by: By, now: Timestamp) -> Report {
     let mut rows: BTreeMap<String, Spent> = BTreeMap::new();
     for call in calls {
         *rows.entry(key(call, &state.name, by)).or_default() += call;
@@ -128,7 +129,7 @@ pub fn of(state: &Loop, calls: &[Call], burn_down: Vec<Left>, by: By) -> Report 
         by: by.name(),
         total: calls.iter().collect(),
         rows,
-        budgets: status::budgets(state),
+        budgets: status::budgets(state, now),
         forecast: forecast::forecast(state).as_ref().map(shown_forecast),
         first_forecast: state.history.first.as_ref().map(shown_forecast),
         over_time: over_time(calls),

@@ -8,6 +8,7 @@ use wiggum_core::ids::QuestionId;
 use wiggum_store::StoreError;
 
 use crate::backlog_file::BacklogError;
+use crate::checkout::CheckoutError;
 use crate::error::EngineError;
 
 /// How many tasks a message names.
@@ -46,6 +47,8 @@ pub enum DeskError {
     EmptyAnswer,
     #[error("{id} has no option {text}")]
     NoOption { id: QuestionId, text: String, options: usize },
+    #[error("{id} takes no words: no agent would read them")]
+    NoWords { id: QuestionId },
     /// In the words of the engine that was asked.
     #[error("{why}")]
     Refused { why: String },
@@ -53,6 +56,8 @@ pub enum DeskError {
     Wake { source: io::Error },
     #[error("cannot prepare {path}: {problem}")]
     Prepare { path: PathBuf, problem: String },
+    #[error(transparent)]
+    Checkout(#[from] CheckoutError),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -86,12 +91,14 @@ impl DeskError {
                     )
                 }
             },
+            Self::NoWords { .. } => "answer with an option, or with retry, skip, done or abort".to_owned(),
             Self::UnknownLoop { .. }
             | Self::Answered { .. }
             | Self::EmptyAnswer
             | Self::Refused { .. }
             | Self::Wake { .. }
             | Self::Prepare { .. }
+            | Self::Checkout(_)
             | Self::Store(_)
             | Self::Engine(_)
             | Self::Backlog(_) => return None,
@@ -102,7 +109,12 @@ impl DeskError {
     pub fn is_usage(&self) -> bool {
         !matches!(
             self,
-            Self::Wake { .. } | Self::Prepare { .. } | Self::Store(_) | Self::Engine(_) | Self::Backlog(_)
+            Self::Wake { .. }
+                | Self::Prepare { .. }
+                | Self::Checkout(_)
+                | Self::Store(_)
+                | Self::Engine(_)
+                | Self::Backlog(_)
         )
     }
 }

@@ -2,10 +2,11 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+use wiggum_core::activity::Activity;
 use wiggum_store::LoopRecord;
 
 use crate::desk::inbox::how_to_answer;
-use crate::desk::{DeskError, Lease, Loops};
+use crate::desk::{DeskError, Loops, Seen};
 use crate::status::{BreakerStatus, HealthStatus, Status};
 
 /// How one loop is.
@@ -18,6 +19,8 @@ pub struct LoopHealth {
     pub backlog: String,
     /// initializing, running, paused, handoff, completing, completed, failed or terminated.
     pub state: String,
+    /// What the loop does right now.
+    pub activity: Activity,
     pub done: usize,
     pub total: usize,
     pub task: Option<String>,
@@ -43,19 +46,15 @@ pub fn all(loops: &Loops) -> Result<Vec<LoopHealth>, DeskError> {
 
 /// One loop.
 pub fn of(loops: &Loops, record: &LoopRecord) -> Result<LoopHealth, DeskError> {
-    // Who is alive comes first: a run that ends in between is then seen as ended, not as lost.
-    let (engine, dead) = match loops.lease(record.id)? {
-        Lease::Alive(holder) => (Some(holder.pid), false),
-        Lease::Dead(_) => (None, true),
-        Lease::None => (None, false),
-    };
-    let mut status = loops.status(record)?;
+    let Seen { mut status, lease } = loops.look(record)?;
+    let engine = lease.alive().map(|holder| holder.pid);
     let written = last_beat(loops, record);
-    let health = status.health.take().filter(|_| engine.is_some());
-    let interrupted = engine.is_none() && !status.is_at_rest() && status.run > 0;
+    let health = status.health.take();
+    let unanswered = loops.unanswered(record, &status.questions)?;
     Ok(LoopHealth {
-        interrupted,
-        died: interrupted && dead,
+        activity: status.activity,
+        interrupted: status.activity.is_interrupted(),
+        died: status.activity == Activity::Died,
         loop_id: status.loop_id,
         name: status.name,
         repository: status.repository,
@@ -69,14 +68,14 @@ pub fn of(loops: &Loops, record: &LoopRecord) -> Result<LoopHealth, DeskError> {
             ..health
         }),
         breaker: status.breaker,
-        waiting: status.waiting.filter(|_| engine.is_some()),
-        questions: status.questions.iter().map(how_to_answer).collect(),
+        waiting: status.waiting,
+        questions: unanswered.iter().map(how_to_answer).collect(),
         termination_reason: status.termination_reason,
         engine,
     })
 }
 
-/// The engine tells the last sign of life in the status file only: it is not worth a transaction.
+/// The engine tells the last sign of progress in the status file only: it is not worth a transaction.
 fn last_beat(loops: &Loops, record: &LoopRecord) -> Option<Timestamp> {
     let text = std::fs::read_to_string(loops.dir.loop_dir(record.id).join("status.json")).ok()?;
     serde_json::from_str::<Status>(&text).ok()?.health.map(|health| health.last_beat)

@@ -1,12 +1,12 @@
 //! The questions that wait for a person, and their answers. The first answer wins; whoever comes later is
-//! told who it was.
+//! told who it was. Where a person is known by name, they may correct their own answer until it is taken up.
 
 use serde::Serialize;
 use wiggum_core::event::{Answer, Event, Request};
 use wiggum_core::ids::QuestionId;
 use wiggum_store::{LoopRecord, Pending};
 
-use crate::desk::post::{Reply, Settled, waits};
+use crate::desk::post::{Corrects, Reply, Settled};
 use crate::desk::{DeskError, Loops};
 use crate::status::{QuestionStatus, Status};
 use crate::words::answer_words;
@@ -60,18 +60,44 @@ impl Loops {
         text: &str,
         by: &str,
     ) -> Result<Given, DeskError> {
+        self.answer_once(which, question, text, by, Corrects::Nothing)
+    }
+
+    /// As [`Loops::answer`], also where the same person has given another answer that nobody has taken up yet.
+    pub fn answer_or_correct(
+        &mut self,
+        which: Option<&str>,
+        question: &str,
+        text: &str,
+        by: &str,
+    ) -> Result<Given, DeskError> {
+        self.answer_once(which, question, text, by, Corrects::OwnAnswer)
+    }
+
+    fn answer_once(
+        &mut self,
+        which: Option<&str>,
+        question: &str,
+        text: &str,
+        by: &str,
+        corrects: Corrects,
+    ) -> Result<Given, DeskError> {
         let id = question
             .parse::<QuestionId>()
             .map_err(|_| DeskError::NoQuestionId { text: question.to_owned() })?;
-        let (record, options) = self.find_question(id, which)?;
-        let answer = understand(text, id, options)?;
-        if let Some(first) = self.waiting_answer(&record, &id.to_string())? {
-            return Err(waits(id, &first));
-        }
+        let (record, question) = self.find_question(id, which)?;
+        let answer = understand(text, id, &question)?;
         let request = Request::Answer { question: id, answer };
-        let settled = Settled { silence: "answered", takes_time: false };
+        let former = self.waiting_answer(&record, &id.to_string())?;
+        let settled = Settled { silence: "answered", corrects, ..Settled::default() };
         match self.deliver(&record, &request, by, settled) {
-            Ok(reply) => Ok(Given { record, request, reply }),
+            Ok(mut reply) => {
+                if let Some(former) = former.and_then(answer_of) {
+                    let former = answer_words(&former);
+                    reply.message = format!("in place of \"{former}\": {}", reply.message);
+                }
+                Ok(Given { record, request, reply })
+            }
             // Somebody may have been quicker by a moment.
             Err(DeskError::Refused { why }) => {
                 Err(self.answered(&record, id)?.unwrap_or(DeskError::Refused { why }))
@@ -80,22 +106,48 @@ impl Loops {
         }
     }
 
+    /// The questions of a loop to which nobody has given an answer, not even one that waits for the next run.
+    pub fn unanswered(
+        &self,
+        record: &LoopRecord,
+        questions: &[QuestionStatus],
+    ) -> Result<Vec<QuestionStatus>, DeskError> {
+        if questions.is_empty() {
+            return Ok(Vec::new());
+        }
+        let answered: Vec<String> = self
+            .store
+            .pending(record.id)?
+            .iter()
+            .filter_map(|pending| {
+                let Request::Answer { question, .. } = &pending.request else { return None };
+                Some(question.to_string())
+            })
+            .collect();
+        Ok(questions.iter().filter(|question| !answered.contains(&question.id)).cloned().collect())
+    }
+
     /// The answer that a question has got and nobody has taken up yet, and whose it is.
     fn waiting_answer(&self, record: &LoopRecord, question: &str) -> Result<Option<Pending>, DeskError> {
         let about_it = |pending: &Pending| matches!(&pending.request, Request::Answer { question: id, .. } if id.to_string() == question);
-        Ok(self.store.pending(record.id)?.into_iter().find(about_it))
+        // The last, where somebody has corrected an earlier one.
+        Ok(self.store.pending(record.id)?.into_iter().rfind(about_it))
     }
 
-    /// The loop in which a question is open, and how many options it has.
-    fn find_question(&self, id: QuestionId, which: Option<&str>) -> Result<(LoopRecord, usize), DeskError> {
+    /// A question that is open, and in which loop.
+    fn find_question(
+        &self,
+        id: QuestionId,
+        which: Option<&str>,
+    ) -> Result<(LoopRecord, QuestionStatus), DeskError> {
         let records = self.meant(which)?;
         let (mut found, mut open) = (Vec::new(), Vec::new());
         for record in &records {
             for question in self.status(record)?.questions {
+                open.push(question.id.clone());
                 if question.id == id.to_string() {
-                    found.push((record.clone(), question.options.len()));
+                    found.push((record.clone(), question));
                 }
-                open.push(question.id);
             }
         }
         match found.len() {
@@ -164,20 +216,22 @@ fn answer_of(pending: Pending) -> Option<Answer> {
 
 /// The command that answers a question.
 pub fn how_to_answer(question: &QuestionStatus) -> String {
-    answer_with(&question.id, question.options.len())
+    answer_with(&question.id, question.options.len(), question.takes_words)
 }
 
-/// The same, by what the question is called and how many options it has.
-pub fn answer_with(id: &str, options: usize) -> String {
+/// The same, by what the question is called, how many options it has and whether it takes words.
+pub fn answer_with(id: &str, options: usize, takes_words: bool) -> String {
     let options = match options {
         0 => String::new(),
         1 => "1|".to_owned(),
         count => format!("1-{count}|"),
     };
-    format!("wiggum answer {id} {options}\"your own words\"|skip|retry|abort")
+    let words = if takes_words { "\"your own words\"|skip|retry" } else { "retry|skip|done" };
+    format!("wiggum answer {id} {options}{words}|abort")
 }
 
-fn understand(text: &str, id: QuestionId, options: usize) -> Result<Answer, DeskError> {
+fn understand(text: &str, id: QuestionId, question: &QuestionStatus) -> Result<Answer, DeskError> {
+    let options = question.options.len();
     let text = text.trim();
     match text.to_lowercase().as_str() {
         "" => return Err(DeskError::EmptyAnswer),
@@ -188,7 +242,8 @@ fn understand(text: &str, id: QuestionId, options: usize) -> Result<Answer, Desk
         _ => {}
     }
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Ok(Answer::Words { text: text.to_owned() });
+        let words = Answer::Words { text: text.to_owned() };
+        return if question.takes_words { Ok(words) } else { Err(DeskError::NoWords { id }) };
     }
     match text.parse::<u32>() {
         Ok(number) if usize::try_from(number).is_ok_and(|n| (1..=options).contains(&n)) => {
@@ -204,8 +259,19 @@ mod tests {
 
     #[test]
     fn answers_are_options_words_or_commands() {
+        let question = |options: usize| QuestionStatus {
+            id: "q1".to_owned(),
+            task: None,
+            kind: "failed".to_owned(),
+            summary: String::new(),
+            context: String::new(),
+            question: String::new(),
+            options: vec![String::new(); options],
+            takes_words: true,
+            raised_at: jiff::Timestamp::UNIX_EPOCH,
+        };
         let check = |text: &str, options: usize, expected: Option<Answer>| {
-            assert_eq!(understand(text, QuestionId(1), options).ok(), expected, "{text:?}");
+            assert_eq!(understand(text, QuestionId(1), &question(options)).ok(), expected, "{text:?}");
         };
         let words = |text: &str| Some(Answer::Words { text: text.to_owned() });
         check("2", 2, Some(Answer::Option { number: 2 }));
@@ -219,5 +285,14 @@ mod tests {
         check("use the v2 API", 3, words("use the v2 API"));
         check("2 of them", 3, words("2 of them"));
         check("  ", 3, None);
+        let of_call = QuestionStatus { takes_words: false, ..question(4) };
+        assert!(matches!(
+            understand("do NOT send this", QuestionId(1), &of_call),
+            Err(DeskError::NoWords { .. })
+        ));
+        assert_eq!(understand("3", QuestionId(1), &of_call).ok(), Some(Answer::Option { number: 3 }));
+        assert_eq!(understand("done", QuestionId(1), &of_call).ok(), Some(Answer::Done));
+        assert_eq!(how_to_answer(&of_call), "wiggum answer q1 1-4|retry|skip|done|abort");
+        assert_eq!(how_to_answer(&question(0)), "wiggum answer q1 \"your own words\"|skip|retry|abort");
     }
 }

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use wiggum_store::LoopRecord;
 use wiggum_workspace::process;
 
+use crate::checkout::Checkout;
 use crate::desk::watch::{Happened, Watch};
 use crate::desk::{DeskError, Loops};
 use crate::words::harmless;
@@ -38,11 +39,16 @@ pub enum Begun {
 
 impl Launched {
     /// Waits until the run has begun its loop. One over a backlog without open tasks has ended by then.
-    pub fn begun(&self, workspace: &Path, mut watch: Watch, patience: Duration) -> Result<Begun, DeskError> {
+    pub fn begun(
+        &self,
+        checkout: &Checkout,
+        mut watch: Watch,
+        patience: Duration,
+    ) -> Result<Begun, DeskError> {
         watch.tell_end_of(self.pid);
         loop {
             let ended = !process::is_running(self.pid);
-            if let Some(record) = self.opened(workspace)? {
+            if let Some(record) = self.opened(checkout)? {
                 return Ok(Begun::Loop(Box::new(record)));
             }
             if ended {
@@ -55,8 +61,8 @@ impl Launched {
     }
 
     /// The loop, once this run holds it or has been through it.
-    fn opened(&self, workspace: &Path) -> Result<Option<LoopRecord>, DeskError> {
-        let Some(loops) = Loops::of(workspace)? else { return Ok(None) };
+    fn opened(&self, checkout: &Checkout) -> Result<Option<LoopRecord>, DeskError> {
+        let Some(loops) = Loops::of(checkout)? else { return Ok(None) };
         for record in loops.all()? {
             let ours = record.identity.backlog == self.backlog && record.identity.name == self.name;
             if !ours {

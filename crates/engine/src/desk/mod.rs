@@ -8,11 +8,11 @@
 //! store, which its engine takes up.
 //!
 //! ```no_run
-//! use std::path::Path;
-//!
+//! use wiggum_engine::checkout::{Checkout, StateRoot};
 //! use wiggum_engine::desk::Loops;
 //!
-//! let Some(mut loops) = Loops::of(Path::new("."))? else { return Ok(()) };
+//! let checkout = Checkout::new(".", &StateRoot::new("/home/ralph/.local/state/wiggum"));
+//! let Some(mut loops) = Loops::of(&checkout)? else { return Ok(()) };
 //! for letter in loops.inbox(None)? {
 //!     loops.answer(Some(&letter.loop_id), &letter.question.id, "skip", "somebody")?;
 //! }
@@ -34,8 +34,7 @@ pub mod tokens;
 pub mod transcripts;
 pub mod watch;
 
-use std::path::{Path, PathBuf};
-
+use wiggum_core::activity::EngineState;
 use wiggum_core::ids::LoopId;
 use wiggum_core::state::Loop;
 use wiggum_store::{Holder, LoopRecord, Store};
@@ -43,14 +42,16 @@ use wiggum_workspace::process;
 
 pub use error::DeskError;
 
+use crate::checkout::Checkout;
 use crate::engine::read_state;
 use crate::host::{Host, Machine};
+use crate::report::Report;
 use crate::state_dir::StateDir;
 use crate::status::{self, Status};
 
 /// The loops of a repository.
 pub struct Loops {
-    pub workspace: PathBuf,
+    pub checkout: Checkout,
     pub dir: StateDir,
     pub store: Store,
 }
@@ -72,14 +73,29 @@ impl Lease {
             Self::Dead(_) | Self::None => None,
         }
     }
+
+    pub fn engine(&self) -> EngineState {
+        match self {
+            Self::Alive(_) => EngineState::Alive,
+            Self::Dead(_) => EngineState::Dead,
+            Self::None => EngineState::Gone,
+        }
+    }
+}
+
+/// A loop as it was found: its status, and who runs it.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub status: Status,
+    pub lease: Lease,
 }
 
 impl Loops {
-    /// Those of the repository at this place; `None` where no loop ever ran.
-    pub fn of(workspace: &Path) -> Result<Option<Self>, DeskError> {
-        let dir = StateDir::of(workspace);
+    /// Those of a checkout; `None` where no loop ever ran.
+    pub fn of(checkout: &Checkout) -> Result<Option<Self>, DeskError> {
+        let Some(dir) = checkout.find()? else { return Ok(None) };
         let store = Store::open_existing(&dir.database())?;
-        Ok(store.map(|store| Self { workspace: workspace.to_owned(), dir, store }))
+        Ok(store.map(|store| Self { checkout: checkout.clone(), dir, store }))
     }
 
     /// In the order in which they were made.
@@ -115,8 +131,22 @@ impl Loops {
         })
     }
 
-    /// The stored status; folded from the journal only where that is missing or behind.
+    /// Where a loop stands, and who runs it.
+    pub fn look(&self, record: &LoopRecord) -> Result<Seen, DeskError> {
+        // Who is alive comes first: a run that ends in between is then seen as ended, not as lost.
+        let lease = self.lease(record.id)?;
+        let mut status = self.stored_status(record)?.seen_with(lease.engine());
+        // It may have been moved since it ran.
+        status.repository = self.checkout.path().display().to_string();
+        Ok(Seen { status, lease })
+    }
+
     pub fn status(&self, record: &LoopRecord) -> Result<Status, DeskError> {
+        Ok(self.look(record)?.status)
+    }
+
+    /// As the engine wrote it; folded from the journal only where that is missing or behind.
+    fn stored_status(&self, record: &LoopRecord) -> Result<Status, DeskError> {
         let last = self.store.last_seq(record.id)?;
         if let Some((seq, text)) = self.store.projection(record.id)?
             && seq == last
@@ -134,6 +164,12 @@ impl Loops {
             status.backlog.clone_from(&record.identity.backlog);
         }
         Ok(status)
+    }
+
+    /// The account of a loop.
+    pub fn report(&self, record: &LoopRecord) -> Result<Report, DeskError> {
+        let engine = self.lease(record.id)?.engine();
+        Ok(Report::read(&self.store, record.id, engine, Machine::new().wall())?)
     }
 
     /// Everything the journal says, folded.
@@ -184,7 +220,7 @@ fn names<'a>(loops: impl Iterator<Item = &'a LoopRecord>) -> String {
     loops.map(name).collect::<Vec<_>>().join(", ")
 }
 
-fn is_alive(holder: &Holder) -> bool {
+pub(crate) fn is_alive(holder: &Holder) -> bool {
     process::is_alive(&process::Identity {
         pid: holder.pid,
         started: holder.started.clone(),

@@ -33,6 +33,17 @@ pub struct Settled {
     pub silence: &'static str,
     /// It is only done once an agent is gone, some time after it was taken up.
     pub takes_time: bool,
+    pub corrects: Corrects,
+}
+
+/// What an answer may take the place of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Corrects {
+    /// Of nothing: the first answer counts.
+    #[default]
+    Nothing,
+    /// Of an answer of the same person that nobody has taken up yet.
+    OwnAnswer,
 }
 
 /// What became of a request.
@@ -93,7 +104,7 @@ impl Loops {
         // Watching starts first, so that nothing the engine does is missed.
         let watch = Watch::new(&self.dir, record.id);
         let before = self.store.last_seq(record.id)?;
-        let id = self.leave(record, request, by)?;
+        let id = self.leave(record, request, by, settled.corrects)?;
         let posted = Posted { id, request, by, before };
         if lease.alive().is_none() {
             let message = "kept: no engine runs now, the next `wiggum run` takes it up".to_owned();
@@ -114,12 +125,25 @@ impl Loops {
     }
 
     /// Of several answers to a question the first is left, and the others are told of it. One that came while the
-    /// question was open, with no other before it, is the first.
-    fn leave(&mut self, record: &LoopRecord, request: &Request, by: &str) -> Result<RequestId, DeskError> {
+    /// question was open, with no other before it, is the first. Somebody who may correct an own answer that nobody
+    /// has taken up yet leaves another one; the engine uses the last.
+    fn leave(
+        &mut self,
+        record: &LoopRecord,
+        request: &Request,
+        by: &str,
+        corrects: Corrects,
+    ) -> Result<RequestId, DeskError> {
         let Request::Answer { question: id, .. } = *request else {
             return Ok(self.store.post(record.id, request, by, Machine::new().wall())?);
         };
-        let same = |other: &Request| matches!(other, Request::Answer { question, .. } if *question == id);
+        let about_it =
+            |other: &Pending| matches!(&other.request, Request::Answer { question, .. } if *question == id);
+        let same = |waiting: &[Pending]| {
+            let last = waiting.iter().rfind(|other| about_it(other))?;
+            let is_corrected = corrects == Corrects::OwnAnswer && last.by == by && last.request != *request;
+            (!is_corrected).then(|| last.clone())
+        };
         let mut looks = LOOKS;
         loop {
             let status = self.status(record)?;
@@ -147,7 +171,7 @@ impl Loops {
             let (verb, name) = (verb.to_owned(), record.identity.name.clone());
             return Err(DeskError::NotRunning { verb, name });
         }
-        self.deliver(record, request, by, Settled { silence, takes_time: false })
+        self.deliver(record, request, by, Settled { silence, ..Settled::default() })
     }
 
     /// A request about a task of a loop, which must know it.
@@ -164,7 +188,8 @@ impl Loops {
         let running = state.task(&task).is_some_and(|entry| entry.state == TaskState::Running);
         let request = request(task);
         let takes_time = running && matches!(request, Request::Skip { .. });
-        let reply = self.deliver(record, &request, by, Settled { silence, takes_time })?;
+        let reply =
+            self.deliver(record, &request, by, Settled { silence, takes_time, ..Settled::default() })?;
         Ok((request, reply))
     }
 
@@ -227,7 +252,11 @@ pub fn require_task(state: &Loop, id: &str) -> Result<TaskId, DeskError> {
 fn as_answer(event: &Event, posted: &Posted<'_>) -> Option<Outcome> {
     let Posted { request, by: asker, .. } = *posted;
     let subject = match request {
-        Request::Pause | Request::Resume | Request::Stop | Request::Checkpoint => None,
+        Request::Pause
+        | Request::Resume
+        | Request::Stop
+        | Request::Checkpoint
+        | Request::BacklogEdited { .. } => None,
         Request::Report { .. } => Some("report".to_owned()),
         Request::Handoff => Some("handoff".to_owned()),
         Request::Nudge { .. } => Some("nudge".to_owned()),
@@ -247,6 +276,9 @@ fn as_answer(event: &Event, posted: &Posted<'_>) -> Option<Outcome> {
         Request::Handoff => matches!(event, Event::HandoffStarted { .. }),
         Request::Report { report, .. } => {
             matches!(event, Event::AgentReported { report: of, .. } if of == report)
+        }
+        Request::BacklogEdited { revision, .. } => {
+            matches!(event, Event::BacklogRead { revision: of, .. } if of == revision)
         }
         Request::Skip { task } => {
             // It may end by itself before its agent could be stopped.

@@ -9,6 +9,7 @@ use wiggum_agents::{
     AgentEvent, AgentSpec, CommandAgent, Driver, Family, PromptVia, ScriptedAgent, StreamParser,
 };
 use wiggum_core::ids::LoopId;
+use wiggum_core::redact;
 use wiggum_core::stream::Stream;
 use wiggum_store::transcript::{self, Line};
 
@@ -102,7 +103,7 @@ fn take(parser: &mut dyn StreamParser, line: Line, entries: &mut Vec<Entry>) {
             let silent = told.is_empty();
             entries.extend(told.into_iter().filter_map(|event| entry(output.ms, event)));
             if silent && output.stream == Stream::Stderr && !output.text.trim().is_empty() {
-                let text = output.text;
+                let text = redact::text(&output.text).into_owned();
                 entries.push(Entry { ms: output.ms, kind: EntryKind::Notice, name: String::new(), text });
             }
         }
@@ -131,6 +132,7 @@ fn entry(ms: u64, event: AgentEvent) -> Option<Entry> {
     let (kind, name, text) = match event {
         AgentEvent::Output(text) => (EntryKind::Output, String::new(), text),
         AgentEvent::ToolCall { name, detail } => (EntryKind::ToolCall, name, detail),
+        AgentEvent::ToolResult { text, is_error: false } if text.is_empty() => return None,
         AgentEvent::ToolResult { text, is_error: false } => (EntryKind::ToolResult, String::new(), text),
         AgentEvent::ToolResult { text, is_error: true } => (EntryKind::ToolError, String::new(), text),
         AgentEvent::Notice(text) => (EntryKind::Notice, String::new(), text),
@@ -142,8 +144,12 @@ fn entry(ms: u64, event: AgentEvent) -> Option<Entry> {
         }
         AgentEvent::Limit { .. }
         | AgentEvent::Usage(_)
+        | AgentEvent::Model(_)
+        | AgentEvent::TurnEnded { .. }
         | AgentEvent::Context { .. }
         | AgentEvent::Session(_) => return None,
     };
+    // What is read again was recorded as it came, and is decoded only here.
+    let text = redact::text(&text).into_owned();
     Some(Entry { ms, kind, name, text })
 }

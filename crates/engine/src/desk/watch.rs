@@ -14,6 +14,7 @@ use notify::{Config, EventKind, PollWatcher, RecommendedWatcher, RecursiveMode, 
 use rustix::event::{PollFd, PollFlags, poll};
 use wiggum_core::ids::LoopId;
 
+use crate::checkout::Checkout;
 use crate::state_dir::StateDir;
 
 /// Where the platform has no events, or no more of them to give.
@@ -67,6 +68,15 @@ impl Watch {
     /// Watches a directory in which everything is news.
     pub fn over_any(place: &Path) -> Self {
         Self::on(&[place.to_owned()], |_| true)
+    }
+
+    /// Watches a checkout in which no loop ran yet for the first one to begin. What is there later is watched by
+    /// another.
+    pub fn before_first(checkout: &Checkout) -> Self {
+        let marks = checkout.path().join(StateDir::NAME);
+        let state = checkout.find().ok().flatten().map(|dir| dir.path().to_owned());
+        let places = [checkout.path().to_owned(), marks].into_iter().chain(state);
+        Self::on(&places.collect::<Vec<_>>(), |_| true)
     }
 
     fn on(places: &[PathBuf], is_news: fn(&Path) -> bool) -> Self {

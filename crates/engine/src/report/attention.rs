@@ -3,7 +3,8 @@
 use serde::Serialize;
 use wiggum_core::event::FlagKind;
 
-use super::Report;
+use super::{Report, TaskReport};
+use crate::desk::inbox::how_to_answer;
 
 /// Something worth a look, and where to look.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -19,13 +20,18 @@ pub struct Attention {
 /// A task that took so many attempts says something about the task.
 const MANY_ATTEMPTS: u32 = 4;
 
+/// What was done before the loop came needs no proof of it, nor what a person says.
+fn is_unchecked(task: &TaskReport) -> bool {
+    task.state == "done" && !task.verified && !task.by_hand && task.attempts > 0
+}
+
 pub(super) fn of(report: &Report) -> Vec<Attention> {
     let mut found = Vec::new();
     let mut note = |kind, task: Option<&str>, what: String, hint: String| {
         found.push(Attention { kind, task: task.map(str::to_owned), what, hint });
     };
     for question in &report.status.questions {
-        let hint = format!("wiggum answer {} 1", question.id);
+        let hint = how_to_answer(question);
         note("question", question.task.as_deref(), question.summary.clone(), hint);
     }
     let is_asked_about =
@@ -40,13 +46,15 @@ pub(super) fn of(report: &Report) -> Vec<Attention> {
     }
     for (task, attempt) in report.attempts() {
         for flag in attempt.flags.iter().filter(|flag| is_grave(flag.kind)) {
-            let what = format!("{} (iteration {})", flag_words(flag.kind, &flag.what), attempt.iteration);
+            let words = flag_words(flag.kind, &flag.what);
+            let words = if flag.detail.is_empty() { words } else { format!("{words}: {}", flag.detail) };
+            let what = format!("{words} (iteration {})", attempt.iteration);
             note("flag", Some(&task.id), what, format!("wiggum show {}", task.id));
         }
     }
-    for task in report.tasks.iter().filter(|task| task.state == "done" && !task.verified) {
+    for task in report.tasks.iter().filter(|task| is_unchecked(task)) {
         let what = "done, but nothing was checked".to_owned();
-        note("unverified", Some(&task.id), what, "set a verify command: docs/checks.md".to_owned());
+        note("unverified", Some(&task.id), what, "wiggum run --verify COMMAND checks what comes".to_owned());
     }
     for task in report.tasks.iter().filter(|task| task.state == "done" && task.attempts >= MANY_ATTEMPTS) {
         let what = format!("took {} attempts", task.attempts);
@@ -58,18 +66,22 @@ pub(super) fn of(report: &Report) -> Vec<Attention> {
     found
 }
 
-/// What was put back and can do no harm any more is in the attempt's own account.
+/// What every agent may do, and what was put back and can do no harm any more, is in the attempt's own account. Words
+/// and tasks that an agent wrote into the backlog stay there.
 fn is_grave(kind: FlagKind) -> bool {
     match kind {
         FlagKind::ProtectedPath
         | FlagKind::CheckTouched
+        | FlagKind::ConfigTouched
         | FlagKind::WeakenedTests
         | FlagKind::HooksTouched
-        | FlagKind::StateTouched => true,
-        FlagKind::BacklogTouched
-        | FlagKind::BranchSwitched
-        | FlagKind::AgentCommitted
-        | FlagKind::CheckLeftovers => false,
+        | FlagKind::StateTouched
+        | FlagKind::CheckRedefined
+        | FlagKind::CheckedProduct
+        | FlagKind::SubmoduleUncommitted
+        | FlagKind::BacklogTouched
+        | FlagKind::BranchSwitched => true,
+        FlagKind::AgentCommitted | FlagKind::CheckLeftovers => false,
     }
 }
 
@@ -79,11 +91,15 @@ pub(super) fn flag_words(kind: FlagKind, what: &str) -> String {
         FlagKind::CheckTouched => "a file that judges the work was changed",
         FlagKind::WeakenedTests => "tests became weaker",
         FlagKind::BacklogTouched => "the agent wrote to the backlog",
-        FlagKind::BranchSwitched => "the agent switched branches",
+        FlagKind::BranchSwitched => "the branch was switched during an attempt",
         FlagKind::HooksTouched => "git's hooks or configuration were changed and put back",
         FlagKind::StateTouched => "the loop's own files were touched",
         FlagKind::AgentCommitted => "the agent committed by itself",
+        FlagKind::SubmoduleUncommitted => "files inside a submodule are not committed",
         FlagKind::CheckLeftovers => "a check left files behind",
+        FlagKind::ConfigTouched => "the settings of the loop were changed",
+        FlagKind::CheckRedefined => "what defines a check was changed",
+        FlagKind::CheckedProduct => "a file that a check runs was changed",
     };
     format!("{words}: {what}")
 }

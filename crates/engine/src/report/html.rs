@@ -20,7 +20,7 @@ macro_rules! put {
 
 pub(super) fn render(report: &Report) -> String {
     let mut out = String::new();
-    let title = format!("{}: {}", report.status.name, report.status.state);
+    let title = format!("{}: {}", report.status.name, report.status.activity.says());
     put!(
         out,
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
@@ -54,8 +54,8 @@ fn summary(report: &Report, out: &mut String) {
         ("tasks", format!("{} of {} done", counts.done, counts.total)),
         ("failed", counts.failed.to_string()),
         ("unverified", counts.unverified.to_string()),
-        ("iterations", status.current_iteration.to_string()),
-        ("time at work", spoken(status.active_seconds)),
+        ("iterations", report.iterations()),
+        ("time at work", report.time_at_work()),
         ("cost", money(&report.cost.total)),
         ("agent", status.agent.clone()),
         ("backlog", status.backlog.clone()),
@@ -86,7 +86,7 @@ fn attention(report: &Report, out: &mut String) {
 fn chart(report: &Report, out: &mut String) {
     let bars: Vec<(&TaskReport, &AttemptReport)> = report.attempts().collect();
     let bars = &bars[bars.len().saturating_sub(MAX_BARS)..];
-    let ends = |attempt: &AttemptReport| attempt.ended_at.unwrap_or(attempt.started_at);
+    let ends = |attempt: &AttemptReport| report.end_of(attempt).unwrap_or(attempt.started_at);
     let (Some(from), Some(to)) = (
         bars.iter().map(|(_, attempt)| attempt.started_at).min(),
         bars.iter().map(|(_, attempt)| ends(attempt)).max(),
@@ -138,7 +138,7 @@ fn class_of(outcome: &str) -> &'static str {
 fn tasks(report: &Report, out: &mut String) {
     out.push_str("<h2>Tasks</h2>");
     for task in &report.tasks {
-        let state = if task.state == "done" && !task.verified { "done, unverified" } else { &task.state };
+        let state = if task.state == "done" { &task.why } else { &task.state };
         put!(
             out,
             "<details class=\"{}\"><summary><b>{}</b> {} <span>{}{}</span></summary>",
@@ -160,15 +160,14 @@ fn tasks(report: &Report, out: &mut String) {
             put!(out, "<p>{}</p>", escaped(&task.why));
         }
         for attempt in &task.history {
-            one_attempt(attempt, out);
+            one_attempt(report, attempt, out);
         }
         out.push_str("</details>");
     }
 }
 
-fn one_attempt(attempt: &AttemptReport, out: &mut String) {
-    let took =
-        attempt.ended_at.map_or_else(String::new, |end| spoken(seconds_between(attempt.started_at, end)));
+fn one_attempt(report: &Report, attempt: &AttemptReport, out: &mut String) {
+    let took = report.took(attempt).unwrap_or_default();
     let paid = attempt.usage.as_ref().map_or_else(String::new, |usage| format!(", {}", money(usage)));
     put!(
         out,

@@ -1,7 +1,7 @@
 //! A report to be read.
 
 use super::attention::flag_words;
-use super::{AttemptReport, Report, seconds_between, short, spoken};
+use super::{AttemptReport, Report, short, spoken};
 
 pub(super) fn render(report: &Report) -> String {
     let mut out = String::new();
@@ -25,7 +25,7 @@ macro_rules! line {
 fn heading(report: &Report, out: &mut String) {
     let status = &report.status;
     let counts = &status.counts;
-    line!(out, "# {}: {}\n", plain(&status.name), status.state);
+    line!(out, "# {}: {}\n", plain(&status.name), status.activity.says());
     if let (Some(reason), Some(detail)) = (&status.termination_reason, &status.detail) {
         line!(out, "**Why it stopped:** {reason}: {}\n", plain(detail));
     }
@@ -41,8 +41,8 @@ fn heading(report: &Report, out: &mut String) {
         some(counts.failed, "failed"),
         some(counts.skipped, "skipped"),
     );
-    line!(out, "| iterations | {} in run {} |", status.current_iteration, status.run);
-    line!(out, "| time at work | {} |", spoken(status.active_seconds));
+    line!(out, "| iterations | {} |", report.iterations());
+    line!(out, "| time at work | {} |", report.time_at_work());
     line!(out, "| cost | {} |", money(&report.cost.total));
     if let Some(code) = report.exit_code {
         line!(out, "| exit code | {code} |");
@@ -66,15 +66,11 @@ fn attention(report: &Report, out: &mut String) {
 fn tasks(report: &Report, out: &mut String) {
     line!(out, "## Tasks\n\n| task | title | state | attempts | commit | cost |\n|---|---|---|---|---|---|");
     for task in &report.tasks {
-        let state = match (task.state.as_str(), task.verified) {
-            ("done", false) => "done, unverified".to_owned(),
-            ("done", true) => "done".to_owned(),
-            _ => task.why.clone(),
-        };
+        let state = task.why.as_str();
         let commit = task.commit.as_deref().map(short).unwrap_or_default();
         let price = if task.cost > 0.0 { format!("${:.2}", task.cost) } else { String::new() };
         let (id, title) = (plain(&task.id), plain(&task.title));
-        line!(out, "| {id} | {title} | {} | {} | {commit} | {price} |", plain(&state), task.attempts);
+        line!(out, "| {id} | {title} | {} | {} | {commit} | {price} |", plain(state), task.attempts);
     }
     line!(out);
 }
@@ -111,13 +107,13 @@ fn attempts(report: &Report, out: &mut String) {
     for task in report.tasks.iter().filter(|task| !task.history.is_empty()) {
         line!(out, "### {} {}\n", plain(&task.id), plain(&task.title));
         for attempt in &task.history {
-            one_attempt(attempt, out);
+            one_attempt(report, attempt, out);
         }
     }
 }
 
-fn one_attempt(attempt: &AttemptReport, out: &mut String) {
-    let took = attempt.ended_at.map(|end| format!(", {}", spoken(seconds_between(attempt.started_at, end))));
+fn one_attempt(report: &Report, attempt: &AttemptReport, out: &mut String) {
+    let took = report.took(attempt).map(|took| format!(", {took}"));
     let agent =
         if attempt.agent.is_empty() { String::new() } else { format!(" by {}", plain(&attempt.agent)) };
     let (number, iteration) = (attempt.attempt, attempt.iteration);

@@ -13,7 +13,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 use serde::Serialize;
-use wiggum_core::decide::why;
+use wiggum_core::activity::{EngineState, task_word};
+use wiggum_core::decide::why_seen;
 use wiggum_core::event::{Envelope, Event, Evidence, Flag, Usage, Verdict};
 use wiggum_core::ids::{Iteration, LoopId};
 use wiggum_core::state::{Loop, verdict_name};
@@ -38,6 +39,11 @@ pub struct Report {
     #[serde(flatten)]
     pub status: Status,
     pub exit_code: Option<u8>,
+    /// When it was made; times of what is under way are told up to then.
+    pub made_at: Timestamp,
+    /// Of all runs; `current_iteration` and `active_seconds` are those of the last one.
+    pub total_iterations: u32,
+    pub total_active_seconds: f64,
     /// What a person should look at, the most important first.
     pub attention: Vec<Attention>,
     pub tasks: Vec<TaskReport>,
@@ -53,6 +59,9 @@ pub struct TaskReport {
     pub title: String,
     pub state: String,
     pub verified: bool,
+    /// Done by the word of a person.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub by_hand: bool,
     pub attempts: u32,
     /// Why it is where it is.
     pub why: String,
@@ -111,11 +120,11 @@ pub struct CostReport {
 }
 
 impl Report {
-    /// Of a loop, from its journal.
-    pub fn read(store: &Store, id: LoopId, now: Timestamp) -> Result<Self, EngineError> {
+    /// Of a loop, from its journal and what was found of its engine.
+    pub fn read(store: &Store, id: LoopId, engine: EngineState, now: Timestamp) -> Result<Self, EngineError> {
         let mut account = Account::default();
         store.for_each(id, 0, |envelope| account.take(&envelope))?;
-        Ok(account.close(now))
+        Ok(account.close(engine, now))
     }
 
     /// For people: in a terminal, a file, a mail.
@@ -126,6 +135,36 @@ impl Report {
     /// One page by itself, without scripts and without anything from elsewhere.
     pub fn html(&self) -> String {
         html::render(self)
+    }
+
+    /// How many iterations, and in how many of them the last run had its part.
+    fn iterations(&self) -> String {
+        let Status { current_iteration, run, .. } = &self.status;
+        if self.total_iterations == *current_iteration {
+            return format!("{current_iteration} in run {run}");
+        }
+        format!("{current_iteration} in run {run}, {} in all", self.total_iterations)
+    }
+
+    fn time_at_work(&self) -> String {
+        let of_run = spoken(self.status.active_seconds);
+        // Only what is shown of it counts.
+        match spoken(self.total_active_seconds) {
+            total if total == of_run => of_run,
+            total => format!("{of_run} in run {}, {total} in all", self.status.run),
+        }
+    }
+
+    /// When an attempt ended, or until when it is told.
+    fn end_of(&self, attempt: &AttemptReport) -> Option<Timestamp> {
+        let works = !self.status.activity.is_interrupted() && !self.status.is_at_rest();
+        attempt.ended_at.or(works.then_some(self.made_at))
+    }
+
+    /// How long an attempt took, or takes so far.
+    fn took(&self, attempt: &AttemptReport) -> Option<String> {
+        let took = spoken(seconds_between(attempt.started_at, self.end_of(attempt)?));
+        Some(if attempt.ended_at.is_some() { took } else { format!("{took} so far") })
     }
 
     fn attempts(&self) -> impl Iterator<Item = (&TaskReport, &AttemptReport)> {
@@ -141,10 +180,15 @@ struct Account {
     commits: HashMap<String, String>,
     cost: CostReport,
     timeline: Vec<Moment>,
+    /// The time at work of the runs before the last one.
+    former_ms: u64,
 }
 
 impl Account {
     fn take(&mut self, envelope: &Envelope) {
+        if matches!(envelope.event, Event::RunStarted { .. }) {
+            self.former_ms = self.former_ms.saturating_add(self.state.run.active_ms);
+        }
         self.state.apply(envelope);
         self.timeline.extend(timeline::moment(envelope));
         let at = envelope.at;
@@ -219,7 +263,7 @@ impl Account {
         *self.cost.by_model.entry(model.unwrap_or("unknown").to_owned()).or_default() += usage;
     }
 
-    fn close(mut self, now: Timestamp) -> Report {
+    fn close(mut self, engine: EngineState, now: Timestamp) -> Report {
         self.cost.total = self.state.usage;
         self.cost.foreseen = Foreseen::of(&self.state);
         let too_old = self.timeline.len().saturating_sub(MAX_MOMENTS);
@@ -239,10 +283,13 @@ impl Account {
                 let history = histories.remove(&id).unwrap_or_default();
                 TaskReport {
                     title: entry.spec.title.clone(),
-                    state: entry.state.name().to_owned(),
-                    verified: matches!(entry.state, TaskState::Done { verified: true }),
+                    state: task_word(&entry.state, engine).to_owned(),
+                    verified: matches!(entry.state, TaskState::Done { verified: true, .. }),
+                    by_hand: matches!(entry.state, TaskState::Done { by_hand: true, .. }),
                     attempts: entry.attempts,
-                    why: why(&self.state, &entry.spec.id, now).map(|why| why.to_string()).unwrap_or_default(),
+                    why: why_seen(&self.state, &entry.spec.id, engine, now)
+                        .map(|why| why.to_string())
+                        .unwrap_or_default(),
                     commit: self.commits.remove(&id),
                     cost: entry.spent.cost_usd,
                     history,
@@ -250,8 +297,19 @@ impl Account {
                 }
             })
             .collect();
+        let active_ms = match engine {
+            // Nothing was recorded since, but it was at work.
+            EngineState::Alive => self.state.active_ms(now),
+            EngineState::Gone | EngineState::Dead => self.state.run.active_ms,
+        };
+        let seconds = |ms: u64| ms as f64 / 1000.0;
+        let mut status = status(&self.state, now).seen_with(engine);
+        status.active_seconds = seconds(active_ms);
         let mut report = Report {
-            status: status(&self.state, now),
+            made_at: now,
+            total_iterations: self.state.iterations,
+            total_active_seconds: seconds(self.former_ms.saturating_add(active_ms)),
+            status,
             exit_code: self.state.run.ended.as_ref().map(|(reason, _)| reason.exit_code()),
             attention: Vec::new(),
             tasks,
@@ -322,4 +380,93 @@ fn seconds_between(from: Timestamp, to: Timestamp) -> f64 {
 
 fn short(commit: &str) -> &str {
     commit.get(..9).unwrap_or(commit)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const LOOP: &str = "01a1e047-2acf-7059-b131-2e3765990bf3";
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    /// A report of these events, each with the second at which it happened.
+    fn report(events: &[(i64, serde_json::Value)], engine: EngineState, now: i64) -> String {
+        let mut account = Account::default();
+        for (index, (second, event)) in events.iter().enumerate() {
+            let mut text = json!({ "v": 1, "seq": index + 1, "id": LOOP, "at": at(*second), "epoch": 1 });
+            text.as_object_mut().unwrap().extend(event.as_object().unwrap().clone());
+            account.take(&serde_json::from_value(text).unwrap());
+        }
+        account.close(engine, at(now)).markdown()
+    }
+
+    fn run_started(run: u32) -> serde_json::Value {
+        let policy = wiggum_core::policy::Policy::default();
+        json!({ "type": "run_started", "run": run, "policy": policy, "agent": "sh", "version": "0", "git": true })
+    }
+
+    fn run_ended(run: u32) -> serde_json::Value {
+        json!({ "type": "run_ended", "run": run, "reason": "goal_achieved", "detail": "" })
+    }
+
+    fn at_work() -> Vec<(i64, serde_json::Value)> {
+        let created = json!({ "type": "loop_created", "loop_id": LOOP, "name": "main", "repository": "", "backlog": "b" });
+        let read = json!({ "type": "backlog_read", "revision": "r", "changed": [], "removed": [],
+            "added": [{ "id": "A", "title": "Do A", "description": "" }] });
+        let started = json!({ "type": "iteration_started", "iteration": 1, "task": "A", "attempt": 1,
+            "command": "sh", "workspace": "", "prompt": { "bytes": 0 } });
+        vec![(0, created), (0, run_started(1)), (1, read), (1, started)]
+    }
+
+    #[test]
+    fn what_is_under_way_is_told_up_to_now() {
+        let told = report(&at_work(), EngineState::Alive, 61);
+        assert!(told.contains("| time at work | 61 s |"), "{told}");
+        assert!(told.contains("**under way**, 60 s so far"), "{told}");
+        // Nobody knows how long somebody worked who was killed.
+        let told = report(&at_work(), EngineState::Dead, 61);
+        assert!(told.contains("| time at work | 1.0 s |") && !told.contains("so far"), "{told}");
+    }
+
+    #[test]
+    fn a_run_with_nothing_to_do_leaves_the_figures_of_the_others() {
+        let mut events = at_work();
+        let judged =
+            json!({ "type": "judged", "iteration": 1, "attempt": 1, "verdict": { "kind": "unclaimed" } });
+        events.extend([(51, judged), (51, run_ended(1)), (100, run_started(2)), (102, run_ended(2))]);
+        let told = report(&events, EngineState::Gone, 200);
+        assert!(told.contains("| iterations | 0 in run 2, 1 in all |"), "{told}");
+        assert!(told.contains("| time at work | 2.0 s in run 2, 53 s in all |"), "{told}");
+    }
+
+    /// What is to be looked at after an attempt with flags of these kinds.
+    fn looked_at(kinds: &[&str]) -> String {
+        let mut events = at_work();
+        let flags: Vec<_> =
+            kinds.iter().map(|kind| json!({ "kind": kind, "what": "TODO.md", "detail": "how" })).collect();
+        let ended = json!({ "type": "agent_ended", "iteration": 1, "attempt": 1, "exit": { "kind": "code", "code": 0 },
+            "message": { "bytes": 0 }, "duration": 1, "flags": flags });
+        let judged =
+            json!({ "type": "judged", "iteration": 1, "attempt": 1, "verdict": { "kind": "unclaimed" } });
+        events.extend([(2, ended), (3, judged), (4, run_ended(1))]);
+        let told = report(&events, EngineState::Gone, 5);
+        told.split("## What to look at").nth(1).unwrap().split("\n## ").next().unwrap().to_owned()
+    }
+
+    #[test]
+    fn what_an_agent_did_to_backlog_and_branch_is_to_be_looked_at() {
+        let told = looked_at(&["backlog_touched", "branch_switched"]);
+        assert!(told.contains("the agent wrote to the backlog: TODO.md: how (iteration 1)"), "{told}");
+        assert!(
+            told.contains("the branch was switched during an attempt: TODO.md: how (iteration 1)"),
+            "{told}"
+        );
+        // Every agent commits, and what a check left behind is gone.
+        assert!(looked_at(&["agent_committed", "check_leftovers"]).contains("Nothing."));
+    }
 }

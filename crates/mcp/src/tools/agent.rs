@@ -37,7 +37,7 @@ pub(super) fn entries() -> Vec<Entry> {
                 "report_progress",
                 "Report progress",
                 "Says that you are alive and what you are doing, in a sentence. Call it now and then while \
-                 something takes long (a build, a big test run): an agent that gives no sign of life is taken \
+                 something takes long (a build, a big test run): an agent that shows no progress is taken \
                  for stuck and ended. It changes nothing else.",
                 Effect::Adds,
             ),

@@ -5,11 +5,11 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use wiggum_engine::desk::DeskError;
 use wiggum_engine::desk::cost::By;
 use wiggum_engine::desk::launch::Begun;
 use wiggum_engine::desk::watch::Watch;
-use wiggum_engine::desk::{Loops, cost, health, tokens};
-use wiggum_engine::state_dir::StateDir;
+use wiggum_engine::desk::{Loops, Seen, cost, health, tokens};
 
 use super::{About, Effect, Entry, Nothing, WhichLoop, Whom, list_of, newest, shape, text, value, whole};
 use crate::office::{Office, RunOptions};
@@ -79,7 +79,7 @@ pub(super) fn entries() -> Vec<Entry> {
                 "health_status",
                 "Health of loops",
                 "How the agents of this repository's loops are: healthy, degraded, stuck, failing or \
-                 terminated, their last sign of life, the breaker that stops a loop which gets nowhere, and \
+                 terminated, their last sign of progress, the breaker that stops a loop which gets nowhere, and \
                  loops whose engine died.",
                 shape(json!({ "loops": list_of("One entry for each loop") })),
             ),
@@ -125,22 +125,21 @@ pub(super) fn entries() -> Vec<Entry> {
 
 /// The loops, as the tool and the resource of that name tell them.
 pub(crate) fn list(office: &Office) -> Result<Value, Refusal> {
-    let Some(loops) = Loops::of(&office.workspace)? else { return Ok(json!({ "loops": [] })) };
+    let Some(loops) = Loops::of(&office.checkout)? else { return Ok(json!({ "loops": [] })) };
     let mut listed = Vec::new();
     for record in loops.all()? {
-        // Who is alive comes first: a run that ends in between is then seen as ended, not as lost.
-        let alive = loops.lease(record.id)?.alive().is_some();
-        let status = loops.status(&record)?;
+        let Seen { status, lease } = loops.look(&record)?;
         listed.push(json!({
             "loop_id": status.loop_id,
             "name": status.name,
             "backlog": status.backlog,
             "state": status.state,
+            "activity": status.activity,
             "tasks": status.counts.total,
             "done": status.counts.done,
             "questions": status.questions.len(),
-            "engine_alive": alive,
-            "interrupted": !alive && !status.is_at_rest(),
+            "engine_alive": lease.alive().is_some(),
+            "interrupted": status.activity.is_interrupted(),
         }));
     }
     Ok(json!({ "loops": listed }))
@@ -152,6 +151,10 @@ fn status_shape() -> Value {
         "name": text("Its name"),
         "backlog": text("The backlog it works on"),
         "state": text("initializing, running, paused, handoff, completing, completed, failed or terminated"),
+        "activity": text(
+            "What it does right now: not_started, running, waiting, blocked, paused, interrupted, died, \
+             person_needed, completed, failed, terminated or restored",
+        ),
         "engine_alive": { "type": "boolean", "description": "Is somebody at work on it?" },
         "counts": { "type": "object", "description": "How many tasks are in which state" },
         "current": { "type": ["object", "null"], "description": "The task and attempt at work" },
@@ -165,10 +168,10 @@ fn status_shape() -> Value {
 pub(crate) fn status(office: &Office, which: Option<&str>) -> Result<Value, Refusal> {
     let loops = office.loops()?;
     let record = office.select(&loops, which)?;
-    let alive = loops.lease(record.id)?.alive().is_some();
-    let mut status = value(&loops.status(&record)?)?;
+    let Seen { status, lease } = loops.look(&record)?;
+    let mut status = value(&status)?;
     if let Some(object) = status.as_object_mut() {
-        object.insert("engine_alive".to_owned(), alive.into());
+        object.insert("engine_alive".to_owned(), lease.alive().is_some().into());
     }
     Ok(status)
 }
@@ -193,7 +196,8 @@ struct CostInput {
 }
 
 fn cost_of(office: &Office, CostInput { which, by }: CostInput) -> Result<Value, Refusal> {
-    let mut report = value(&cost::report(&office.loops()?, office.meant(which.as_deref()), by)?)?;
+    let mut report =
+        value(&cost::report(&office.loops()?, office.meant(which.as_deref()), by, jiff::Timestamp::now())?)?;
     for field in ["rows", "over_time", "burn_down"] {
         newest(&mut report, field);
     }
@@ -221,11 +225,10 @@ struct StartInput {
 fn start(office: &Office, input: StartInput) -> Result<Value, Refusal> {
     let StartInput { backlog, name, agent, model, max_iterations, max_cost } = input;
     let options = RunOptions { backlog, name, agent, model, max_iterations, max_cost };
-    let dir = StateDir::of(&office.workspace);
-    dir.create().map_err(|error| Refusal::new(format!("cannot create {}: {error}", dir.path().display())))?;
+    let dir = office.checkout.open(None).map_err(DeskError::from)?;
     let watch = Watch::over(&[dir.path().to_owned()]);
     let launched = office.program.run(&options)?;
-    let record = match launched.begun(&office.workspace, watch, PATIENCE)? {
+    let record = match launched.begun(&office.checkout, watch, PATIENCE)? {
         Begun::Loop(record) => record,
         Begun::Ended(said) => return Err(Refusal::new(format!("the loop did not start:\n{said}"))),
         Begun::NotYet => {

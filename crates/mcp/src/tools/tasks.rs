@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use wiggum_core::task::{Criterion, FileStatus};
 use wiggum_engine::desk::backlog::{NewTask, Place, StatusChange, TaskChange};
 use wiggum_engine::desk::post::require_task;
-use wiggum_engine::report::Report;
 
 use super::{About, Effect, Entry, MOST, Whom, list_of, reply_shape, shape, text, value, whole};
 use crate::office::{Audience, Office};
@@ -28,7 +27,7 @@ pub(super) fn entries() -> Vec<Entry> {
                 output: shape(json!({
                     "backlog": text("The file"),
                     "total": whole("How many there are, with the status that was asked for"),
-                    "tasks": list_of("id, title, status, why, depends_on"),
+                    "tasks": list_of("id, title, status, why, depends_on, role, phase, priority, labels"),
                 })),
                 effect: Effect::Reads,
                 whom: Whom::Both,
@@ -159,14 +158,15 @@ fn add(office: &Office, input: AddInput) -> Result<Value, Refusal> {
         return Err(Refusal::new("the title is empty").hint("say in one line what is to be done"));
     }
     let mut open = office.backlog(backlog.as_deref())?;
-    let id = open.add(NewTask {
+    let new = NewTask {
         id: id.unwrap_or_default(),
         title,
         description: description.unwrap_or_default(),
         criteria: criteria.into_iter().map(|text| Criterion { text, check: None }).collect(),
         depends_on,
         ..NewTask::default()
-    })?;
+    };
+    let id = open.add(new, &office.by)?;
     Ok(json!({ "id": id, "backlog": open.name }))
 }
 
@@ -202,7 +202,7 @@ fn update(office: &Office, input: UpdateInput) -> Result<Value, Refusal> {
         said.push(format!("{task} changed ({})", open.name));
     }
     if let Some(place) = position {
-        open.edit(|backlog| backlog.move_task(&task, place.into()))?;
+        open.move_task(&task, place.into())?;
         said.push(format!("{task} moved ({})", open.name));
     }
     if let Some(status) = status {
@@ -240,7 +240,7 @@ fn evidence(office: &Office, EvidenceInput { task, which }: EvidenceInput) -> Re
     let loops = office.loops()?;
     let record = office.select(&loops, which.as_deref())?;
     require_task(&loops.state(record.id)?, &task)?;
-    let report = Report::read(&loops.store, record.id, Timestamp::now())?;
+    let report = loops.report(&record)?;
     let found = report.tasks.into_iter().find(|reported| reported.id == task);
     let Some(found) = found else { return Err(Refusal::new(format!("nothing is known of `{task}` yet"))) };
     let attempts: Vec<_> = found.history.iter().rev().take(ATTEMPTS).collect();

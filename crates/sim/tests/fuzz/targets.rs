@@ -49,7 +49,7 @@ pub(crate) fn claim(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (prompt, message) = halves(&text);
     let task = TaskId::from("T1");
-    ClaimReader { task: &task, prompt, promises: DEFAULT_PROMISES }.read(message);
+    ClaimReader { task: &task, prompt, promises: DEFAULT_PROMISES, mark: None }.read(message);
     let failure = failure_of(message);
     assert!(failure.signature.len() <= message.len() + 64, "a signature is no longer than its message");
 }

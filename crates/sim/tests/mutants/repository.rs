@@ -15,8 +15,8 @@ use wiggum_core::decide::Waiting;
 use wiggum_core::event::{Envelope, Event, Exit};
 use wiggum_core::mutant::{Mutant, plant};
 use wiggum_core::state::Loop;
+use wiggum_engine::checkout::{Checkout, StateRoot};
 use wiggum_engine::error::chain;
-use wiggum_engine::state_dir::StateDir;
 use wiggum_engine::{Agent, Changes, Engine, EngineError, Observer, Settings, checkpoints};
 use wiggum_sim::fast_place;
 use wiggum_store::Store;
@@ -132,7 +132,8 @@ struct Place {
 impl Place {
     fn new(scenario: &Scenario) -> Self {
         let dir = tempfile::tempdir_in(fast_place()).expect("a place for a repository");
-        let path = dir.path();
+        let path = &dir.path().join("repository");
+        fs::create_dir(path).expect("a directory for the repository");
         git(path, &["init", "--quiet"]);
         for (name, value) in
             [("user.name", "a"), ("user.email", "a@example.org"), ("core.hooksPath", ".git/hooks")]
@@ -152,11 +153,15 @@ impl Place {
         Self { dir, agent: scenario.agent }
     }
 
+    fn checkout(&self) -> Checkout {
+        Checkout::new(self.dir.path().join("repository"), &StateRoot::new(self.dir.path().join("state")))
+    }
+
     fn settings(&self, iterations: u32) -> Settings {
         let driver = CommandAgent { line: self.agent.to_owned(), prompt_via: PromptVia::Stdin };
         let name = "scripted".to_owned();
         let agent = Agent { name, driver: Box::new(driver), env: Vec::new(), pass_env: Vec::new() };
-        let mut settings = Settings::new(self.dir.path(), "tasks.json", vec![agent]);
+        let mut settings = Settings::new(self.checkout(), "tasks.json", vec![agent]);
         settings.policy.checks.verify = vec!["test -s \"$WIGGUM_TASK_ID.txt\"".to_owned()];
         settings.policy.limits.iterations = Some(iterations);
         settings.policy.retry.max_retries = 2;
@@ -177,7 +182,8 @@ impl Place {
     }
 
     fn store(&self) -> (Store, wiggum_core::ids::LoopId) {
-        let store = Store::open(&StateDir::of(self.dir.path()).database()).expect("a store");
+        let store = Store::open(&self.checkout().find().expect("a look").expect("a state").database())
+            .expect("a store");
         let id = store.loops().expect("loops").first().expect("a loop").id;
         (store, id)
     }

@@ -89,7 +89,7 @@ impl AnswerBox {
         let others: [(&str, &str, bool); 4] = [
             ("skip", "leave the task out", about_task),
             ("retry", "try the task again", about_task),
-            ("done", "it is done", self.letter.question.kind == "uncertain"),
+            ("done", "it is done", !self.letter.question.takes_words),
             ("abort", "end the run", true),
         ];
         let others = others.into_iter().filter(|(_, _, fits)| *fits);

@@ -1,11 +1,10 @@
 //! What reaches the interface, what it has done outside, and what a drawing tells it.
 
-use std::path::PathBuf;
-
 use ratatui_core::layout::Rect;
 use ratatui_crossterm::crossterm::event::Event;
 use wiggum_core::event::Envelope;
 use wiggum_core::ids::LoopId;
+use wiggum_engine::checkout::Checkout;
 use wiggum_engine::desk::chronicle::Span;
 use wiggum_engine::desk::health::LoopHealth;
 use wiggum_engine::desk::inbox::Letter;
@@ -20,7 +19,7 @@ use crate::model::page::Loaded;
 /// A loop somewhere on this machine.
 #[derive(Clone, Debug)]
 pub(crate) struct LoopRow {
-    pub(crate) workspace: PathBuf,
+    pub(crate) checkout: Checkout,
     pub(crate) record: LoopRecord,
     pub(crate) health: LoopHealth,
 }

@@ -287,11 +287,9 @@ impl App {
                 .letters
                 .get(place)
                 .is_some_and(|letter| has(&letter.question.summary) || has(&letter.question.question)),
-            View::Loops => self
-                .loops
-                .as_ref()
-                .and_then(|rows| rows.get(place))
-                .is_some_and(|row| has(&line(&row.health.name)) || has(&row.workspace.to_string_lossy())),
+            View::Loops => self.loops.as_ref().and_then(|rows| rows.get(place)).is_some_and(|row| {
+                has(&line(&row.health.name)) || has(&row.checkout.path().to_string_lossy())
+            }),
             View::Output | View::Attempt => false,
         }
     }

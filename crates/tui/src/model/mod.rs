@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use wiggum_core::activity::EngineState;
 use wiggum_core::decide::{Why, why};
 use wiggum_core::event::{Envelope, Event};
 use wiggum_core::ids::{LoopId, TaskId};
@@ -130,9 +131,11 @@ pub(crate) enum Mark {
     Ready,
     Waiting,
     Running,
+    Interrupted,
     Asked,
     Done,
     Unverified,
+    ByHand,
     Failed,
     Skipped,
 }
@@ -229,6 +232,12 @@ impl Model {
         self.health.as_ref().is_some_and(|health| health.engine.is_some())
     }
 
+    /// What was found of the engine of an unfinished run; before anybody looked, it is taken to be there.
+    pub(crate) fn engine(&self) -> EngineState {
+        let interrupted = self.health.as_ref().is_some_and(|health| health.interrupted);
+        if interrupted { EngineState::Gone } else { EngineState::Alive }
+    }
+
     /// Is an agent at work?
     pub(crate) fn is_working(&self) -> bool {
         self.is_alive() && self.head().open.as_ref().is_some_and(|open| open.stage == Stage::Agent)
@@ -236,17 +245,19 @@ impl Model {
 }
 
 /// How a task stands now.
-pub(crate) fn mark(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Mark {
+pub(crate) fn mark(model: &Model, entry: &TaskEntry, now: Timestamp) -> Mark {
     match &entry.state {
+        TaskState::Running if model.engine() != EngineState::Alive => Mark::Interrupted,
         TaskState::Running => Mark::Running,
         TaskState::Parked(_) => Mark::Asked,
-        TaskState::Done { verified: true } => Mark::Done,
+        TaskState::Done { verified: true, .. } => Mark::Done,
+        TaskState::Done { by_hand: true, .. } => Mark::ByHand,
         // What was done before the loop came needs no proof of it.
-        TaskState::Done { verified: false } if entry.attempts == 0 => Mark::Done,
-        TaskState::Done { verified: false } => Mark::Unverified,
+        TaskState::Done { verified: false, .. } if entry.attempts == 0 => Mark::Done,
+        TaskState::Done { verified: false, .. } => Mark::Unverified,
         TaskState::Failed { .. } => Mark::Failed,
         TaskState::Skipped => Mark::Skipped,
-        TaskState::Open => match why(state, &entry.spec.id, now) {
+        TaskState::Open => match why(model.head(), &entry.spec.id, now) {
             Some(Why::Ready) => Mark::Ready,
             _ => Mark::Waiting,
         },

@@ -120,6 +120,10 @@ fn draw_answer(answer: &AnswerBox, area: Rect, canvas: &mut Canvas<'_>) {
     }
     let last = Rect { y: inside.bottom().saturating_sub(1), height: 1, ..inside };
     let theme = canvas.theme;
+    if !answer.letter.question.takes_words && !typed {
+        canvas.text(last, 0, "takes no words: no agent would read them", theme.dim());
+        return;
+    }
     canvas.text(last, 0, "own words ", if typed { theme.bold() } else { theme.dim() });
     input(&answer.words, Rect { x: last.x + 10, width: last.width.saturating_sub(10), ..last }, true, canvas);
 }

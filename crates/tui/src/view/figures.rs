@@ -101,7 +101,9 @@ fn budgets(report: &Report, width: u16, canvas: &Canvas<'_>, lines: &mut Vec<Vec
             Unit::Usd => dollars(value),
             Unit::Tokens => format!("{} tokens", thousands(value.max(0.0) as u64)),
         };
-        let text = format!(" {:.0} %  {} of {}", part * 100.0, amount(budget.spent), amount(budget.limit));
+        let period = budget.period.as_ref().map_or_else(String::new, |period| format!(" a {period}"));
+        let (spent, limit) = (amount(budget.spent), amount(budget.limit));
+        let text = format!(" {:.0} %  {spent} of {limit}{period}", part * 100.0);
         lines.push(vec![
             (format!(" {}", pad(&budget.scope, 11)), theme.dim()),
             (full, style),
@@ -136,7 +138,7 @@ fn health(app: &App, model: &Model, canvas: &Canvas<'_>, lines: &mut Vec<Vec<Pie
             String::new()
         };
         let text = format!(
-            "{}, last sign of life {} ago{nudges}",
+            "{}, last progress {} ago{nudges}",
             agent.health,
             super::top::clock(app, agent.last_beat)
         );

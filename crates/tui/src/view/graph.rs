@@ -22,7 +22,7 @@ pub(super) fn draw(app: &App, model: &Model, area: Rect, canvas: &mut Canvas<'_>
         let node = &model.graph[place];
         let theme = canvas.theme;
         let Some(entry) = model.head().task(&node.task) else { continue };
-        let (glyph, style) = theme.mark(mark(model.head(), entry, app.now));
+        let (glyph, style) = theme.mark(mark(model, entry, app.now));
         let mut pieces = lines(node, glyph, style, theme.dim());
         let is_before = around.is_some_and(|chosen| chosen.spec.depends_on.contains(&node.task));
         let is_after = chosen.as_ref().is_some_and(|id| entry.spec.depends_on.contains(id));

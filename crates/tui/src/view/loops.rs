@@ -3,6 +3,7 @@
 use ratatui_core::layout::Rect;
 
 use super::canvas::{Canvas, Piece};
+use super::top::activity_mark;
 use crate::app::{App, LoopRow, View};
 use crate::text::{line, pad, pad_left};
 
@@ -27,22 +28,16 @@ pub(super) fn draw(app: &App, area: Rect, canvas: &mut Canvas<'_>) {
 fn pieces(app: &App, row: &LoopRow, names: usize, canvas: &Canvas<'_>) -> (Vec<Piece>, Vec<Piece>) {
     let theme = canvas.theme;
     let health = &row.health;
-    let (glyph, word, style) = match health.state.as_str() {
-        _ if health.interrupted => ("‖", "interrupted", theme.warning()),
-        "completed" => ("✓", "completed", theme.good()),
-        "failed" => ("✗", "failed", theme.bad()),
-        state if health.engine.is_some() => ("●", state, theme.lively()),
-        state => ("○", state, theme.plain()),
-    };
+    let (glyph, word, style) = activity_mark(health.activity, &health.state, theme);
     let here = if app.attached == Some(row.record.id) { "»" } else { " " };
     let left = vec![
         (here.to_owned(), theme.bold()),
         (format!("{glyph} "), style),
         (pad(&line(&health.name), names), theme.bold()),
-        (format!("  {}", pad(word, 12)), style),
+        (format!("  {}", pad(word, 18)), style),
         (pad_left(&format!("{}/{}", health.done, health.total), 9), theme.plain()),
         (format!("  {} ", line(&health.backlog)), theme.plain()),
-        (line(&row.workspace.to_string_lossy()), theme.dim()),
+        (line(&row.checkout.path().to_string_lossy()), theme.dim()),
     ];
     let asks = health.questions.len();
     let right = if asks > 0 { vec![(format!("? {asks}"), theme.loud())] } else { Vec::new() };

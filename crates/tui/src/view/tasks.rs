@@ -1,9 +1,10 @@
 //! The tasks as a list, and what is known of the one that is chosen.
 
 use ratatui_core::layout::Rect;
-use wiggum_core::decide::{Why, why};
+use wiggum_core::activity::{EngineState, INTERRUPTED, task_word};
+use wiggum_core::decide::{Why, why, why_seen};
 use wiggum_core::ids::TaskId;
-use wiggum_core::tasks::TaskEntry;
+use wiggum_core::tasks::{TaskEntry, TaskState};
 use wiggum_engine::words::dollars;
 
 use super::canvas::{Canvas, Piece};
@@ -18,7 +19,7 @@ const NAMED: usize = 40;
 pub(super) fn draw(app: &App, model: &Model, area: Rect, canvas: &mut Canvas<'_>) {
     let counts = model.head().tasks.counts();
     let right = match (model.filter(), model.query()) {
-        (Filter::All, "") => summary(&counts),
+        (Filter::All, "") => summary(&counts, model.engine()),
         (filter, query) => {
             let query = if query.is_empty() { String::new() } else { format!(" with `{query}`") };
             format!("{} {}{query}", model.tasks.len(), filter.name())
@@ -46,10 +47,10 @@ pub(super) fn draw(app: &App, model: &Model, area: Rect, canvas: &mut Canvas<'_>
     }
 }
 
-fn summary(counts: &wiggum_core::tasks::Counts) -> String {
+fn summary(counts: &wiggum_core::tasks::Counts, engine: EngineState) -> String {
     let parts = [
         (counts.done, "done"),
-        (counts.running, "running"),
+        (counts.running, task_word(&TaskState::Running, engine)),
         (counts.parked, "asked"),
         (counts.failed, "failed"),
         (counts.skipped, "skipped"),
@@ -72,7 +73,7 @@ fn pieces(
     width: u16,
     theme: Theme,
 ) -> (Vec<Piece>, Vec<Piece>) {
-    let mark = mark(model.head(), entry, app.now);
+    let mark = mark(model, entry, app.now);
     let (glyph, style) = theme.mark(mark);
     let quiet = matches!(mark, Mark::Done | Mark::Skipped);
     let title =
@@ -99,10 +100,12 @@ fn note(app: &App, model: &Model, entry: &TaskEntry, mark: Mark) -> Option<Strin
     match mark {
         Mark::Ready | Mark::Done | Mark::Skipped => None,
         Mark::Unverified => Some("unverified".to_owned()),
+        Mark::ByHand => Some("by hand".to_owned()),
         Mark::Running => Some(model.head().open.as_ref().map_or_else(
             || "running".to_owned(),
             |open| format!("attempt {} · {}", open.attempt, super::top::clock(app, open.started_at)),
         )),
+        Mark::Interrupted => Some(INTERRUPTED.to_owned()),
         Mark::Waiting | Mark::Asked | Mark::Failed => {
             Some(match why(model.head(), &entry.spec.id, app.now)? {
                 Why::Question(id) => format!("asks {id}"),
@@ -122,9 +125,9 @@ pub(super) fn detail(app: &App, model: &Model, area: Rect, canvas: &mut Canvas<'
     let theme = canvas.theme;
     let right = format!("priority {}", entry.spec.priority);
     let area = canvas.title(area, &line(entry.spec.id.as_str()), &right);
-    let (glyph, style) = theme.mark(mark(model.head(), entry, app.now));
-    let why =
-        why(model.head(), &entry.spec.id, app.now).map(|why| line(&why.to_string())).unwrap_or_default();
+    let (glyph, style) = theme.mark(mark(model, entry, app.now));
+    let why = why_seen(model.head(), &entry.spec.id, model.engine(), app.now);
+    let why = why.map(|why| line(&why.to_string())).unwrap_or_default();
     let room = usize::from(area.width);
     let mut lines: Vec<Vec<Piece>> = Vec::new();
     lines

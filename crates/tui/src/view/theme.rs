@@ -59,9 +59,11 @@ impl Theme {
             Mark::Ready => ("○", self.plain()),
             Mark::Waiting => ("·", self.dim()),
             Mark::Running => ("▶", self.lively().add_modifier(Modifier::BOLD)),
+            Mark::Interrupted => ("‖", self.warning()),
             Mark::Asked => ("?", self.warning().add_modifier(Modifier::BOLD)),
             Mark::Done => ("✓", self.good()),
             Mark::Unverified => ("~", self.warning()),
+            Mark::ByHand => ("✓", self.dim()),
             Mark::Failed => ("✗", self.bad()),
             Mark::Skipped => ("-", self.dim()),
         }

@@ -1,7 +1,9 @@
 //! The first lines: which loop, where it stands, what it costs; the views; and what must not be overlooked.
 
 use ratatui_core::layout::Rect;
+use wiggum_core::activity::Activity;
 use wiggum_core::state::{Loop, Stage};
+use wiggum_core::termination;
 use wiggum_engine::status::budgets;
 use wiggum_engine::words::{dollars, elapsed};
 
@@ -40,7 +42,7 @@ fn headline(app: &App, model: &Model, area: Rect, canvas: &mut Canvas<'_>) {
     let state = model.head();
     let (glyph, word, style) = standing(model, canvas);
     let counts = state.tasks.counts();
-    let done = counts.done + counts.skipped;
+    let done = counts.done;
     let (full, rest) = bar(done as f64 / counts.total.max(1) as f64, if area.width >= 100 { 20 } else { 8 });
     let left: Vec<Piece> = vec![
         (" ".to_owned(), theme.plain()),
@@ -52,7 +54,7 @@ fn headline(app: &App, model: &Model, area: Rect, canvas: &mut Canvas<'_>) {
         vec![(full, theme.good()), (rest, theme.dim()), (format!(" {done}/{}", counts.total), theme.plain())];
     let limit = state.policy.limits.iterations.map(|limit| format!("/{limit}")).unwrap_or_default();
     right.push((format!("  #{}{limit}", state.run.iterations), theme.plain()));
-    right.push((format!("  {}", money(state)), theme.plain()));
+    right.push((format!("  {}", money(state, app.now)), theme.plain()));
     if let Some(open) = state.open.as_ref().filter(|_| model.is_alive()) {
         let what = if open.stage == Stage::Agent { "" } else { " checks" };
         right.push((format!("  {}{what}", clock(app, open.started_at)), theme.lively()));
@@ -65,33 +67,37 @@ fn headline(app: &App, model: &Model, area: Rect, canvas: &mut Canvas<'_>) {
 fn standing(model: &Model, canvas: &Canvas<'_>) -> (&'static str, String, Style) {
     let theme = canvas.theme;
     let health = model.health.as_ref();
-    let state = health.map_or("…", |health| health.state.as_str());
-    let interrupted = health.is_some_and(|health| health.interrupted);
-    match state {
-        _ if interrupted => ("‖", "interrupted".to_owned(), theme.warning()),
-        "paused" => ("‖", state.to_owned(), theme.warning()),
-        "completed" => ("✓", state.to_owned(), theme.good()),
-        "failed" => ("✗", state.to_owned(), theme.bad()),
-        "terminated" => ("■", state.to_owned(), theme.warning()),
-        "running" if model.head().open.is_none() && health.is_some_and(|health| health.waiting.is_some()) => {
-            ("…", "waiting".to_owned(), theme.warning())
+    let Some(health) = health else { return ("○", "…".to_owned(), theme.plain()) };
+    let ill = health.health.as_ref().map(|health| health.health.as_str());
+    match (health.activity, ill) {
+        (Activity::Running, Some("stuck")) => ("!", "agent stuck".to_owned(), theme.warning()),
+        (Activity::Running, Some("failing")) => ("!", "agent failing".to_owned(), theme.bad()),
+        (activity, _) => {
+            let (glyph, word, style) = activity_mark(activity, &health.state, theme);
+            (glyph, word.to_owned(), style)
         }
-        "running" | "completing" | "handoff" => {
-            let ill = health.and_then(|health| health.health.as_ref()).map(|health| health.health.as_str());
-            match ill {
-                Some("stuck") => ("!", "agent stuck".to_owned(), theme.warning()),
-                Some("failing") => ("!", "agent failing".to_owned(), theme.bad()),
-                _ => ("●", state.to_owned(), theme.lively()),
-            }
-        }
-        _ => ("○", state.to_owned(), theme.plain()),
     }
 }
 
-fn money(state: &Loop) -> String {
+/// What a loop does as a glyph, a word and a colour; while it runs, its state says more.
+pub(super) fn activity_mark(activity: Activity, state: &str, theme: Theme) -> (&'static str, &str, Style) {
+    match activity {
+        Activity::Running => ("●", state, theme.lively()),
+        Activity::Waiting => ("…", activity.says(), theme.warning()),
+        Activity::Blocked | Activity::PersonNeeded => ("?", activity.says(), theme.warning()),
+        Activity::Paused | Activity::Interrupted => ("‖", activity.says(), theme.warning()),
+        Activity::Died => ("‖", "engine died", theme.bad()),
+        Activity::Completed => ("✓", activity.says(), theme.good()),
+        Activity::Failed => ("✗", activity.says(), theme.bad()),
+        Activity::Terminated => ("■", activity.says(), theme.warning()),
+        Activity::NotStarted | Activity::Restored => ("○", activity.says(), theme.plain()),
+    }
+}
+
+fn money(state: &Loop, now: jiff::Timestamp) -> String {
     let spent = dollars(state.usage.cost_usd);
     let more = if state.spending.unpriced > 0 { "+" } else { "" };
-    let limit = budgets(state)
+    let limit = budgets(state, now)
         .into_iter()
         .find(|budget| budget.scope == "loop" && budget.unit == wiggum_core::budget::Unit::Usd);
     match limit {
@@ -184,10 +190,12 @@ fn alarm(app: &App, theme: Theme) -> Option<(String, Style, Option<Hit>)> {
             7 => ("✗", theme.bad()),
             _ => ("■", theme.warning()),
         };
-        // That all is done says it all.
-        let detail =
-            if reason.ending().exit_code == 0 { String::new() } else { format!(": {}", line(detail)) };
-        let text = format!("{glyph} {}{detail} · {}", reason.ending().says, took.unwrap_or_default());
+        let headline = termination::headline(*reason, detail);
+        let detail = match termination::more(*reason, detail) {
+            "" => String::new(),
+            more => format!(": {}", line(more)),
+        };
+        let text = format!("{glyph} {headline}{detail} · {}", took.unwrap_or_default());
         return Some((text, style.patch(theme.bold()), None));
     }
     let agent =

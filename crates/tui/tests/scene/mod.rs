@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use uuid::Uuid;
+use wiggum_core::activity::Activity;
 use wiggum_core::event::{
-    BlobRef, Claim, ClaimSource, EVENT_VERSION, Envelope, Event, Evidence, Exit, Question, QuestionKind,
-    Usage, Verdict,
+    BlobRef, Claim, ClaimSource, EVENT_VERSION, EndReason, Envelope, Event, Evidence, Exit, Question,
+    QuestionKind, Usage, Verdict,
 };
 use wiggum_core::ids::{LoopId, QuestionId};
 use wiggum_core::policy::{Millis, Policy};
@@ -31,8 +32,12 @@ pub(crate) fn scene(colour: bool) -> Mirror {
     mirror.output(4, 1, said());
     let (attempt, diff) = attempt();
     mirror.attempt(attempt, Some(diff), started);
-    let idle =
-        LoopHealth { questions: Vec::new(), state: "completed".to_owned(), ..health("nightly", false) };
+    let idle = LoopHealth {
+        questions: Vec::new(),
+        state: "completed".to_owned(),
+        activity: Activity::Completed,
+        ..health("nightly", false)
+    };
     mirror.loops(vec![
         (PathBuf::from("/home/ralph/dates"), record("main"), health("main", true)),
         (
@@ -85,6 +90,46 @@ pub(crate) fn hostile() -> Mirror {
     diff.text = format!("+{EVIL}\n-{EVIL}\n");
     mirror.attempt(attempt, Some(diff), started);
     mirror.loops(vec![(PathBuf::from(EVIL), record(EVIL), health(EVIL, true))]);
+    mirror
+}
+
+/// One task is skipped, and nothing goes on until a person answers.
+pub(crate) fn blocked() -> Mirror {
+    let mut mirror = Mirror::new(PathBuf::from("/home/ralph/dates"), record("main"), at(400), true);
+    let mut story = Story::default();
+    story.begin(vec![Task::new("A", "one"), Task::new("B", "two")]);
+    story.tell(6, Event::TaskSkipped { task: "A".into(), by: "somebody".to_owned() });
+    mirror.events(story.events);
+    let waits = LoopHealth { activity: Activity::Blocked, health: None, ..health("main", true) };
+    mirror.vitals(waits, vec![letter()]);
+    mirror
+}
+
+/// An engine was killed while it worked on the first of two tasks.
+pub(crate) fn killed() -> Mirror {
+    let mut mirror = Mirror::new(PathBuf::from("/home/ralph/dates"), record("main"), at(400), true);
+    let mut story = Story::default();
+    let mut second = Task::new("B", "two");
+    second.depends_on = vec!["A".into()];
+    story.begin(vec![Task::new("A", "one"), second]);
+    story.start("A", 1, 10);
+    mirror.events(story.events);
+    let died =
+        LoopHealth { activity: Activity::Died, interrupted: true, died: true, ..health("main", false) };
+    mirror.vitals(died, Vec::new());
+    mirror
+}
+
+/// All that was to be done is done, but for a task that was skipped.
+pub(crate) fn done_but_for_one() -> Mirror {
+    let mut mirror = Mirror::new(PathBuf::from("/home/ralph/dates"), record("main"), at(400), true);
+    let mut story = Story::default();
+    story.begin(vec![Task::new("A", "one"), Task::new("B", "two")]);
+    story.tell(6, Event::TaskSkipped { task: "A".into(), by: "somebody".to_owned() });
+    let detail = "1 done, 1 skipped".to_owned();
+    story.tell(7, Event::RunEnded { run: 1, reason: EndReason::GoalAchieved, detail });
+    mirror.events(story.events);
+    mirror.vitals(LoopHealth { activity: Activity::Completed, ..health("main", false) }, Vec::new());
     mirror
 }
 
@@ -182,6 +227,7 @@ impl Story {
                 version: text("0.1.0"),
                 git: true,
                 sandbox: String::new(),
+                tree: String::new(),
             },
         );
         self.tell(
@@ -213,6 +259,7 @@ impl Story {
                 session: None,
                 workspace: "/home/ralph/dates".to_owned(),
                 prompt: BlobRef::default(),
+                accepted: false,
             },
         )
     }
@@ -262,6 +309,8 @@ impl Story {
                         exit: Exit::Code { code: i32::from(!passed) },
                         output: BlobRef { excerpt: "2 tests failed".to_owned(), ..BlobRef::default() },
                         duration: Millis(9800),
+                        former: false,
+                        tests: None,
                     },
                 },
             );
@@ -366,6 +415,7 @@ fn letter() -> Letter {
             context: "The task names none.".to_owned(),
             question: "Which one is the default?".to_owned(),
             options: vec!["ISO 8601".to_owned(), "What the locale says".to_owned()],
+            takes_words: true,
             raised_at: at(260),
         },
         answer_with: String::new(),
@@ -380,6 +430,7 @@ fn health(name: &str, alive: bool) -> LoopHealth {
         repository: "/home/ralph/dates".to_owned(),
         backlog: "PRD.json".to_owned(),
         state: "running".to_owned(),
+        activity: Activity::Running,
         done: 1,
         total: 5,
         task: Some("zones".to_owned()),

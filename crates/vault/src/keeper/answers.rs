@@ -5,10 +5,9 @@ use wiggum_backlog::PlanValue;
 use wiggum_core::event::Request;
 use wiggum_core::ids::LoopId;
 use wiggum_engine::wake;
-use wiggum_store::{Left, LoopRecord};
+use wiggum_store::{Left, LoopRecord, Pending};
 
 use super::{Keeper, StateDir, VaultError, carry};
-use crate::layout::NEEDS_ACTION;
 use crate::notes::{self, About, Kind, Reply};
 use crate::plans::Approved;
 use crate::projection::{Snapshot, fold, write_note};
@@ -28,7 +27,7 @@ impl Keeper {
     ) -> Result<bool, VaultError> {
         let mut go_on = false;
         for kind in Kind::ALL {
-            let path = format!("{NEEDS_ACTION}/{}.md", kind.name(plan.id()));
+            let path = kind.path(plan.id());
             let Some(text) = self.vault.read(&path)? else { continue };
             let sections = notes::sections(kind, story, about);
             let mut complaints = Vec::new();
@@ -40,14 +39,14 @@ impl Keeper {
                         self.post(record.id, &Request::Answer { question, answer })?;
                     }
                     Ok(Reply::Limit(limit)) => {
-                        self.limits.insert(plan.id().to_owned(), limit);
+                        self.granted.insert(plan.id().to_owned(), limit);
                         carry::edit(&self.vault, plan, &[PlanValue::MaxIterations(limit)])?;
                         go_on = true;
                     }
                     Ok(Reply::GoOn) => go_on = true,
                     Ok(Reply::Leave) => left = true,
                     // Read together with the words under them.
-                    Ok(Reply::Words(_) | Reply::OwnLimit) => {}
+                    Ok(Reply::Words(_) | Reply::Unread | Reply::OwnLimit) => {}
                 }
             }
             if left || !complaints.is_empty() {
@@ -90,14 +89,15 @@ impl Keeper {
 
     fn post(&mut self, id: LoopId, request: &Request) -> Result<(), VaultError> {
         // Of several answers to a question the first counts, wherever it was given.
-        let same = |other: &Request| match (other, request) {
+        let same = |other: &Pending| match (&other.request, request) {
             (Request::Answer { question: one, .. }, Request::Answer { question: other, .. }) => one == other,
             (other, request) => other == request,
         };
+        let same = |waiting: &[Pending]| waiting.iter().find(|other| same(other)).cloned();
         if let Left::Taken(_) = self.store.post_first(id, request, BY, Timestamp::now(), None, &same)? {
             return Ok(());
         }
-        let dir = StateDir::of(self.vault.root());
-        wake::wake(&dir, id).map_err(|source| VaultError::Write { path: StateDir::NAME.to_owned(), source })
+        wake::wake(&self.dir, id)
+            .map_err(|source| VaultError::Write { path: StateDir::NAME.to_owned(), source })
     }
 }

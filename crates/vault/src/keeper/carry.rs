@@ -8,10 +8,11 @@ use std::thread;
 use wiggum_backlog::PlanValue;
 use wiggum_core::decide::Waiting;
 use wiggum_core::event::Envelope;
+use wiggum_core::policy::Baseline;
 use wiggum_core::state::Loop;
 use wiggum_engine::backlog_file::BacklogFile;
 use wiggum_engine::error::chain;
-use wiggum_engine::state_dir::StateDir;
+use wiggum_engine::state_dir::{StateDir, backlog_lock};
 use wiggum_engine::{AgentEvent, Engine, Observer, Outcome, Settings};
 use wiggum_store::Store;
 
@@ -20,6 +21,16 @@ use crate::layout::{CLOSED, Vault, VaultError};
 use crate::plans::Approved;
 use crate::projection::{Projection, Standing};
 
+/// Why a plan's loop did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum NotCarriedOut {
+    /// It cannot be started as it is configured: no agent, say.
+    #[error("{0}")]
+    Setup(String),
+    #[error("{}", chain(.0))]
+    Vault(#[from] VaultError),
+}
+
 pub(super) struct Job {
     pub(super) vault: Vault,
     pub(super) rules: Rules,
@@ -27,7 +38,10 @@ pub(super) struct Job {
     pub(super) plan: Approved,
     /// Iterations it may use in all.
     pub(super) limit: u32,
+    /// What a person raised that to.
+    pub(super) granted: Option<u32>,
     pub(super) sender: Sender<Signal>,
+    pub(super) dir: StateDir,
 }
 
 impl Job {
@@ -41,16 +55,17 @@ impl Job {
         Ok(())
     }
 
-    fn carry_out(&self) -> Result<Outcome, String> {
-        let settings = (self.setup)(&self.plan)?;
-        self.drive(settings).map_err(|error| chain(&error))
+    fn carry_out(&self) -> Result<Outcome, NotCarriedOut> {
+        let settings = (self.setup)(&self.plan).map_err(NotCarriedOut::Setup)?;
+        Ok(self.drive(settings)?)
     }
 
     fn drive(&self, mut settings: Settings) -> Result<Outcome, VaultError> {
-        let store = Store::open(&StateDir::of(self.vault.root()).database())?;
+        let store = Store::open(&self.dir.database())?;
         let record = store.find_loop(&identity(&self.vault, self.plan.id()))?;
         let id = record.map(|record| record.id);
-        let (mut projection, state) = Projection::open(&self.vault, &self.plan, self.limit, store, id)?;
+        let (mut projection, state) = Projection::open(&self.vault, &self.plan, store, id)?;
+        projection.limit = self.limit;
         projection.write()?;
         self.adjust(&mut settings, &state);
         let mut view = View { projection, sender: self.sender.clone(), problem: None };
@@ -68,7 +83,7 @@ impl Job {
 
     /// The rules of a plan's loop: its file, its limit, its retries, and folders that are not for it.
     fn adjust(&self, settings: &mut Settings, state: &Loop) {
-        settings.workspace = self.vault.root().to_owned();
+        settings.checkout = self.dir.checkout();
         settings.backlog.clone_from(&self.plan.path);
         settings.backlog_name = backlog_name(self.plan.id());
         settings.name = self.plan.id().to_owned();
@@ -77,22 +92,25 @@ impl Job {
         let policy = &mut settings.policy;
         // What earlier runs used counts; an interrupted run goes on with its own count.
         let this_run = if state.run.active { state.run.iterations } else { 0 };
-        let earlier = state.iterations.saturating_sub(this_run);
+        let earlier = state.used.saturating_sub(this_run);
         policy.limits.iterations = Some(self.limit.saturating_sub(earlier));
+        policy.limits.granted = self.granted;
         policy.retry.max_retries = self.rules.retries;
         policy.retry.backoff = self.rules.backoff;
         policy.people.present = false;
+        // The steps of a plan say themselves how they are checked.
+        policy.checks.baseline = Baseline::Off;
     }
 }
 
-/// How many iterations a plan may use in all.
-pub(super) fn limit(rules: &Rules, plan: &Approved) -> u32 {
-    plan.header.max_iterations.unwrap_or(rules.max_iterations)
+/// How many iterations a plan may use in all: by the rules, or what a person raised that to.
+pub(super) fn limit(rules: &Rules, plan: &Approved, granted: Option<u32>) -> u32 {
+    rules.limit(plan.header.max_iterations).max(granted.unwrap_or(0))
 }
 
 /// Edits values of a plan's front matter, alone.
 pub(super) fn edit(vault: &Vault, plan: &Approved, values: &[PlanValue<'_>]) -> Result<(), VaultError> {
-    let lock = StateDir::of(vault.root()).backlog_lock();
+    let lock = backlog_lock(vault.root());
     let mut file = BacklogFile::new(&plan.path, backlog_name(plan.id()), lock);
     file.edit(|backlog| {
         values.iter().for_each(|value| backlog.set_plan(*value));

@@ -4,14 +4,12 @@ use std::time::{Duration, Instant};
 
 use wiggum_engine::Input;
 
-use super::{Keeper, Known};
-use crate::layout::{APPROVED, DASHBOARD, IN_PROGRESS, NEEDS_ACTION, VaultError, WAITING};
+use super::{Keeper, Known, is_same_id};
+use crate::layout::{APPROVED, IN_PROGRESS, NEEDS_ACTION, VaultError};
 use crate::plans::{Look, is_note, look, stamp, stem};
 use crate::projection::Standing;
 use crate::watch::Watch;
 
-/// A file that did not change for so long is complete, as far as one can tell.
-const SETTLE: Duration = Duration::from_millis(80);
 /// A file that is gone for so long is not being written by an editor.
 const GONE: Duration = Duration::from_millis(500);
 /// A file that cannot be read for so long is told of.
@@ -24,31 +22,20 @@ impl Keeper {
     pub(super) fn look_at_all(&mut self) -> Result<(), VaultError> {
         let again = self.watch.as_ref().map_or(LOOK_UNWATCHED, Watch::look_every);
         self.next_look = Instant::now() + again;
-        let names = self.vault.names(APPROVED);
+        let tree = self.vault.tree(APPROVED);
+        let names: Vec<&String> = tree.files.iter().filter(|name| is_note(name)).collect();
         let is_gone = |name: &&String| names.binary_search(name).is_err();
         let gone: Vec<String> = self.files.keys().filter(is_gone).cloned().collect();
-        for name in names.iter().filter(|name| is_note(name)).chain(&gone) {
+        for name in names.into_iter().chain(&gone) {
             self.look_at(name)?;
         }
+        self.refuse_links(&tree.links)?;
         for name in self.vault.names(NEEDS_ACTION).iter().filter(|name| is_note(name)) {
             self.note_changed(stem(name))?;
         }
         self.remove_leftovers()?;
         self.look_at_waiting();
         Ok(())
-    }
-
-    pub(super) fn look_at_waiting(&mut self) {
-        let names = WAITING.iter().flat_map(|folder| self.vault.names(folder));
-        let waiting: Vec<String> =
-            names.filter(|name| is_note(name)).map(|name| stem(&name).to_owned()).collect();
-        if waiting != self.waiting {
-            self.waiting = waiting;
-            self.dashboard_soon();
-        }
-        if self.dashboard_due.is_none() && !self.vault.exists(DASHBOARD) {
-            self.dashboard_soon();
-        }
     }
 
     /// A file of the folder of approved plans may have changed.
@@ -65,9 +52,12 @@ impl Keeper {
         if known.is_some_and(|known| known.stamp == stamp) {
             return Ok(());
         }
-        let told = known.is_some_and(|known| known.told);
-        self.files.insert(name.to_owned(), Known { stamp, since: now, look: None, told });
-        self.timers.insert((now + SETTLE, name.to_owned()));
+        // A file that comes says itself since when nobody has written it; one that is seen to change is
+        // waited for anew, whatever its clock says.
+        let settle = self.rules.settle.as_duration();
+        let quiet = if known.is_some() { Duration::ZERO } else { stamp.age() };
+        self.files.insert(name.to_owned(), Known { stamp, since: now, look: None });
+        self.timers.insert((now + settle.saturating_sub(quiet), name.to_owned()));
         Ok(())
     }
 
@@ -85,7 +75,7 @@ impl Keeper {
     /// A file had time to settle, or to come back.
     pub(super) fn settled(&mut self, name: &str) -> Result<(), VaultError> {
         let found = self.vault.place(&format!("{APPROVED}/{name}")).ok().and_then(|path| stamp(&path));
-        let Some(known) = self.files.get_mut(name) else { return Ok(()) };
+        let Some(known) = self.files.get(name) else { return Ok(()) };
         if found.is_none() {
             return self.moved_away(name);
         }
@@ -93,18 +83,34 @@ impl Keeper {
             return self.look_at(name);
         }
         if known.look.is_none() {
-            known.look = Some(look(&self.vault, name));
+            let look = self.look(name)?;
+            if let Some(known) = self.files.get_mut(name) {
+                known.look = Some(look);
+            }
             return self.consider(name);
         }
         self.tell_of_broken(PATIENCE)
     }
 
+    /// What a file is. A plan that has not the steps it says is not begun: more may be to come, and nobody
+    /// knows which of them were approved.
+    fn look(&self, name: &str) -> Result<Look, VaultError> {
+        let found = look(&self.vault, name);
+        if let Look::Plan(plan) = &found
+            && let Some(problem) = &plan.miscounted
+            && self.record(plan.id())?.is_none()
+        {
+            return Ok(Look::Broken(problem.clone()));
+        }
+        Ok(found)
+    }
+
     /// Looks at a file at once, however short ago it was written: by us.
     pub(super) fn look_once_more(&mut self, name: &str) -> Result<(), VaultError> {
         let found = self.vault.place(&format!("{APPROVED}/{name}")).ok().and_then(|path| stamp(&path));
-        let Some((stamp, known)) = found.zip(self.files.get_mut(name)) else { return Ok(()) };
-        *known =
-            Known { stamp, since: Instant::now(), look: Some(look(&self.vault, name)), told: known.told };
+        let Some(stamp) = found.filter(|_| self.files.contains_key(name)) else { return Ok(()) };
+        let known = Known { stamp, since: Instant::now(), look: Some(self.look(name)?) };
+        self.files.insert(name.to_owned(), known);
         self.consider(name)
     }
 
@@ -119,14 +125,11 @@ impl Keeper {
         }
         self.vault.remove_state(&id)?;
         // Another file may have waited for its id.
-        let others: Vec<String> = self.files.keys().cloned().collect();
-        for other in others {
-            let same = matches!(&self.files[&other].look, Some(Look::Plan(plan)) if plan.id() == id);
-            if same {
-                self.consider(&other)?;
-            }
-        }
-        Ok(())
+        let is_same =
+            |known: &Known| matches!(&known.look, Some(Look::Plan(plan)) if is_same_id(plan.id(), &id));
+        let others: Vec<String> =
+            self.files.iter().filter(|(_, known)| is_same(known)).map(|(name, _)| name.clone()).collect();
+        others.iter().try_for_each(|other| self.consider(other))
     }
 
     pub(super) fn forget(&mut self, name: &str) {

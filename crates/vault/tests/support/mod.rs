@@ -12,9 +12,11 @@ use std::time::{Duration, Instant};
 use wiggum_core::checker;
 use wiggum_core::policy::Millis;
 use wiggum_engine::Settings;
-use wiggum_engine::tools::{CallOutcome, Cancel, Ready, ToolCall, Tools};
+use wiggum_engine::checkout::{Checkout, StateRoot};
+use wiggum_engine::state_dir::StateDir;
+use wiggum_engine::tools::{CallOutcome, Cancel, NotReady, Ready, ToolCall, Tools};
 use wiggum_store::Store;
-use wiggum_vault::{Keeper, Row, Rules, Setup, Signal, Told, Vault};
+use wiggum_vault::{Keeper, Ran, Row, Rules, Setup, Signal, Told, Vault};
 
 pub(crate) const FRONT: &str = "total_steps: 3\ncompleted_steps: 0\nstatus: awaiting_approval\napproval_required: true\niterations_used: 0\nmax_iterations: 10\n";
 
@@ -50,7 +52,10 @@ struct Mine(Arc<Scripted>);
 struct Call(Arc<Scripted>, ToolCall);
 
 impl Tools for Mine {
-    fn prepare(&self, call: &ToolCall, _: &(String, String)) -> Result<Box<dyn Ready>, String> {
+    fn prepare(&self, call: &ToolCall, _: &(String, String)) -> Result<Box<dyn Ready>, NotReady> {
+        if call.server == "nobody" {
+            return Err(NotReady::Permanent { message: "there is no MCP server `nobody`".to_owned() });
+        }
         Ok(Box::new(Call(Arc::clone(&self.0), call.clone())))
     }
 }
@@ -74,19 +79,32 @@ pub(crate) struct Scene {
     dir: tempfile::TempDir,
     pub(crate) tools: Arc<Scripted>,
     pub(crate) rules: Rules,
+    /// Why no plan can be started, if none can.
+    pub(crate) trouble: Arc<Mutex<Option<String>>>,
 }
 
 impl Scene {
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        Vault::open(dir.path()).unwrap().init().unwrap();
-        fs::remove_file(dir.path().join("Plans/hello_vault.md")).unwrap();
-        let rules = Rules { backoff: Millis(1), ..Rules::default() };
-        Self { dir, tools: Arc::default(), rules }
+        let vault = dir.path().join("vault");
+        fs::create_dir(&vault).unwrap();
+        Vault::open(&vault).unwrap().init().unwrap();
+        fs::remove_file(vault.join("Plans/hello_vault.md")).unwrap();
+        let rules = Rules { backoff: Millis(1), settle: Millis(1), ..Rules::default() };
+        Self { dir, tools: Arc::default(), rules, trouble: Arc::default() }
     }
 
     pub(crate) fn path(&self, relative: &str) -> PathBuf {
-        self.dir.path().canonicalize().unwrap().join(relative)
+        self.dir.path().canonicalize().unwrap().join("vault").join(relative)
+    }
+
+    /// The vault, with its state beside it.
+    pub(crate) fn checkout(&self) -> Checkout {
+        Checkout::new(self.path(""), &StateRoot::new(self.dir.path().join("state")))
+    }
+
+    pub(crate) fn state_dir(&self) -> StateDir {
+        self.checkout().find().unwrap().expect("a store")
     }
 
     pub(crate) fn write(&self, relative: &str, text: &str) {
@@ -125,21 +143,42 @@ impl Scene {
     }
 
     pub(crate) fn keeper(&self, tell: impl FnMut(&Told) + 'static) -> Keeper {
-        let (root, tools) = (self.path(""), Arc::clone(&self.tools));
+        let (checkout, tools) = (self.checkout(), Arc::clone(&self.tools));
+        let trouble = Arc::clone(&self.trouble);
         let setup: Setup = Arc::new(move |plan| {
-            let mut settings = Settings::new(&root, &plan.name, Vec::new());
+            if let Some(trouble) = trouble.lock().unwrap().clone() {
+                return Err(trouble);
+            }
+            let mut settings = Settings::new(checkout.clone(), &plan.name, Vec::new());
             settings.tools = Some(Arc::new(Mine(Arc::clone(&tools))));
             Ok(settings)
         });
-        let vault = Vault::open(self.dir.path()).unwrap();
-        Keeper::open(vault, self.rules, setup, tell).unwrap()
+        let vault = Vault::open(&self.path("")).unwrap();
+        Keeper::open(vault, &self.checkout(), self.rules, setup, tell).unwrap()
     }
 
-    /// Carries out what is there, once.
+    /// Carries out what is there, once. Returns the plans that rest.
     pub(crate) fn run(&self) -> Vec<Row> {
-        let rows = self.keeper(|_| {}).run().unwrap();
+        self.run_all().rows
+    }
+
+    /// The same, with what was not carried out.
+    pub(crate) fn run_all(&self) -> Ran {
+        let ran = self.keeper(|_| {}).run().unwrap();
         self.assert_sound();
-        rows
+        ran
+    }
+
+    /// The files that were not carried out.
+    pub(crate) fn refused(&self) -> Vec<String> {
+        self.run_all().problems.into_iter().map(|problem| problem.file).collect()
+    }
+
+    /// As if a file had been written an hour ago.
+    pub(crate) fn age(&self, relative: &str) {
+        let file = fs::File::options().write(true).open(self.path(relative)).unwrap();
+        let written = file.metadata().unwrap().modified().unwrap();
+        file.set_modified(written - Duration::from_secs(3600)).unwrap();
     }
 
     /// A keeper on a thread of its own, and what it tells.
@@ -156,7 +195,7 @@ impl Scene {
     }
 
     pub(crate) fn assert_sound(&self) {
-        let store = Store::open(&self.path(".wiggum/wiggum.db")).unwrap();
+        let store = Store::open(&self.state_dir().database()).unwrap();
         for record in store.loops().unwrap() {
             assert_eq!(checker::check(&store.read(record.id, 0).unwrap()), vec![]);
         }

@@ -114,7 +114,7 @@ struct Nudge {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Answer {
-    /// The number of an option, own words, or skip, retry, abort or done
+    /// The number of an option, skip, retry, abort or done, or own words where `takes_words` says so
     #[schemars(length(min = 1))]
     answer: String,
 }
@@ -198,7 +198,8 @@ fn add(books: &Books, loops: &Loops, record: &LoopRecord, new: AddTask) -> Resul
     }
     let mut backlog = backlog(books, loops, record)?;
     let criteria = criteria.into_iter().map(|text| Criterion { text, check: None }).collect();
-    let id = backlog.add(NewTask { id, title, description, criteria, depends_on, ..NewTask::default() })?;
+    let new = NewTask { id, title, description, criteria, depends_on, ..NewTask::default() };
+    let id = backlog.add(new, &books.site.by)?;
     Ok(Added { id, backlog: backlog.name })
 }
 
@@ -223,7 +224,7 @@ fn edit(
         done = Some(Done { state, message: format!("{task} changed ({}){later}", backlog.name) });
     }
     if let Some(place) = place {
-        backlog.edit(|text| text.move_task(task, place.into()))?;
+        backlog.move_task(task, place.into())?;
         done = Some(Done { state: "done", message: format!("{task} moved ({})", backlog.name) });
     }
     if let Some(status) = status {
@@ -242,7 +243,7 @@ fn edit(
 
 /// The backlog a loop works on; it grows as far as the loop's own policy lets it.
 fn backlog(books: &Books, loops: &Loops, record: &LoopRecord) -> Result<OpenBacklog, Refusal> {
-    let most = books.feed(loops, record)?.look(|chronicle| chronicle.head().policy.limits.max_tasks);
-    let path = loops.workspace.join(&record.identity.backlog);
-    Ok(OpenBacklog::new(&loops.workspace, path, most))
+    let policy = books.feed(loops, record)?.look(|chronicle| chronicle.head().policy.clone());
+    let path = loops.checkout.path().join(&record.identity.backlog);
+    Ok(OpenBacklog::new(&loops.checkout, path, &policy))
 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use wiggum_core::activity::Activity;
 use wiggum_core::state::Loop;
 use wiggum_engine::checkpoints::Kept;
-use wiggum_engine::desk::Loops;
 use wiggum_engine::desk::cost::{self, By};
 use wiggum_engine::desk::health::{self, LoopHealth};
 use wiggum_engine::desk::inbox::Letter;
 use wiggum_engine::desk::machine::Registered;
+use wiggum_engine::desk::{Loops, Seen};
 use wiggum_engine::status::{self, Status};
 use wiggum_store::LoopRecord;
 
@@ -121,6 +122,8 @@ pub(crate) struct Summary {
     backlog: String,
     /// initializing, running, paused, handoff, completing, completed, failed or terminated.
     state: String,
+    /// What the loop does right now.
+    activity: Activity,
     engine_alive: bool,
     counts: status::Counts,
     /// The task at work.
@@ -185,25 +188,29 @@ impl LoopStatus {
         state: &Loop,
         now: Timestamp,
     ) -> Result<Self, Refusal> {
-        Self::with(loops, record, status::status(state, now))
+        let lease = loops.lease(record.id)?;
+        let status = status::status(state, now).seen_with(lease.engine());
+        Self::with(loops, record, Seen { status, lease })
     }
 
-    /// Who has left since says nothing about then.
-    pub(crate) fn then(mut self) -> Self {
-        self.interrupted = false;
-        self
+    /// As it was at a moment of the past. Who has left since says nothing about then.
+    pub(crate) fn then(loops: &Loops, record: &LoopRecord, status: Status) -> Result<Self, Refusal> {
+        Self::with(loops, record, Seen { status, lease: loops.lease(record.id)? })
     }
 
-    fn with(loops: &Loops, record: &LoopRecord, status: Status) -> Result<Self, Refusal> {
-        let engine_alive = loops.lease(record.id)?.alive().is_some();
-        let interrupted = !engine_alive && status.termination_reason.is_none() && status.run > 0;
-        let last_seq = loops.store.last_seq(record.id)?;
-        Ok(Self { status, engine_alive, interrupted, last_seq, created_at: record.created_at })
+    fn with(loops: &Loops, record: &LoopRecord, Seen { status, lease }: Seen) -> Result<Self, Refusal> {
+        Ok(Self {
+            interrupted: status.activity.is_interrupted(),
+            status,
+            engine_alive: lease.alive().is_some(),
+            last_seq: loops.store.last_seq(record.id)?,
+            created_at: record.created_at,
+        })
     }
 }
 
 fn all(books: &Books) -> Result<AllLoops, Refusal> {
-    let repository = books.site.workspace.display().to_string();
+    let repository = books.site.checkout.path().display().to_string();
     let loops = books.if_any(Vec::new(), |loops| {
         loops.all()?.iter().map(|record| summary(loops, record)).collect::<Result<_, Refusal>>()
     })?;
@@ -221,7 +228,7 @@ fn inbox(books: &Books) -> Result<Inbox, Refusal> {
 fn elsewhere(books: &Books) -> Result<Arc<Vec<Elsewhere>>, Refusal> {
     books.elsewhere(|| {
         let told = |place: &Registered| {
-            let read = books.at(&place.workspace, |loops| {
+            let read = books.at(&place.checkout, |loops| {
                 let all = loops.all()?;
                 let told = all.iter().map(|record| summary(loops, record)).collect::<Result<_, Refusal>>()?;
                 Ok((told, loops.inbox(None)?))
@@ -230,7 +237,7 @@ fn elsewhere(books: &Books) -> Result<Arc<Vec<Elsewhere>>, Refusal> {
                 Ok(read) => (read.unwrap_or_default(), None),
                 Err(refusal) => (Default::default(), Some(refusal.told.error)),
             };
-            let repository = place.workspace.display().to_string();
+            let repository = place.checkout.path().display().to_string();
             Elsewhere { loops: OtherLoops { repository, loops, problem }, questions }
         };
         Ok(books.registered()?.iter().map(told).collect())
@@ -238,18 +245,17 @@ fn elsewhere(books: &Books) -> Result<Arc<Vec<Elsewhere>>, Refusal> {
 }
 
 pub(crate) fn summary(loops: &Loops, record: &LoopRecord) -> Result<Summary, Refusal> {
-    // Who is alive comes first: a run that ends in between is then seen as ended, not as lost.
-    let engine_alive = loops.lease(record.id)?.alive().is_some();
-    let status = loops.status(record)?;
+    let Seen { status, lease } = loops.look(record)?;
     Ok(Summary {
         id: record.id.to_string(),
         name: status.name,
         backlog: status.backlog,
         state: status.state,
-        engine_alive,
+        activity: status.activity,
+        engine_alive: lease.alive().is_some(),
         counts: status.counts,
         task: status.current.map(|current| current.task),
-        waiting: status.waiting.filter(|_| engine_alive),
+        waiting: status.waiting,
         questions: status.questions.len(),
         iterations: status.current_iteration,
         cost_usd: status.total_cost,
@@ -275,12 +281,12 @@ pub(crate) fn checkpoint(kept: &Kept) -> Checkpoint {
 /// The newest is known without folding the journal, so that a page is there at once.
 fn one(books: &Books, loops: &Loops, record: &LoopRecord, at: Option<u64>) -> Result<LoopStatus, Refusal> {
     if at.is_none() {
-        return LoopStatus::with(loops, record, loops.status(record)?);
+        return LoopStatus::with(loops, record, loops.look(record)?);
     }
     let then = state_at(books, loops, record, at, |state| {
         status::status(state, state.last_at.unwrap_or(record.created_at))
     })?;
-    Ok(LoopStatus::with(loops, record, then)?.then())
+    LoopStatus::then(loops, record, then)
 }
 
 pub(crate) fn shortened(mut report: cost::Report) -> cost::Report {

@@ -8,6 +8,7 @@ pub(crate) mod tasks;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use wiggum_core::activity::EngineState;
 use wiggum_core::state::Loop;
 use wiggum_engine::desk::Loops;
 use wiggum_store::LoopRecord;
@@ -53,6 +54,14 @@ impl Part {
 }
 
 /// Looks at a loop as it is, or as it was.
+/// What was found of a loop's engine. Who has left since says nothing about a moment of the past.
+pub(crate) fn engine_at(loops: &Loops, record: &LoopRecord, at: Option<u64>) -> Result<EngineState, Refusal> {
+    Ok(match at {
+        None => loops.lease(record.id)?.engine(),
+        Some(_) => EngineState::Alive,
+    })
+}
+
 pub(crate) fn state_at<T>(
     books: &Books,
     loops: &Loops,

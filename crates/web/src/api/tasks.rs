@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use wiggum_core::decide::why;
+use wiggum_core::activity::{EngineState, task_word};
+use wiggum_core::decide::{unmet, why_seen};
 use wiggum_core::state::Loop;
 use wiggum_core::task::Task;
 use wiggum_core::tasks::{TaskEntry, TaskState};
@@ -11,7 +12,7 @@ use wiggum_engine::desk::DeskError;
 use wiggum_engine::desk::chronicle::Span;
 use wiggum_engine::desk::post::require_task;
 
-use super::{At, Part, state_at};
+use super::{At, Part, engine_at, state_at};
 use crate::routes::Route;
 
 const MOST_TASKS: usize = 1000;
@@ -24,7 +25,8 @@ pub(crate) fn routes() -> Vec<Route> {
             "A window of a loop's tasks, in the order of the backlog",
             |books, names, query: TasksQuery| {
                 books.of(&names[0], |loops, record| {
-                    state_at(books, loops, record, query.at, |state| window(state, &query))
+                    let engine = engine_at(loops, record, query.at)?;
+                    state_at(books, loops, record, query.at, |state| window(state, engine, &query))
                 })
             },
         ),
@@ -32,7 +34,10 @@ pub(crate) fn routes() -> Vec<Route> {
             "/loops/{loop}/graph",
             "Every task with what it waits on, small enough for thousands",
             |books, names, At { at }| {
-                books.of(&names[0], |loops, record| state_at(books, loops, record, at, graph))
+                books.of(&names[0], |loops, record| {
+                    let engine = engine_at(loops, record, at)?;
+                    state_at(books, loops, record, at, |state| graph(state, engine))
+                })
             },
         ),
         Route::look(
@@ -40,9 +45,10 @@ pub(crate) fn routes() -> Vec<Route> {
             "One task in full, with its attempts",
             |books, names, At { at }| {
                 books.of(&names[0], |loops, record| {
+                    let engine = engine_at(loops, record, at)?;
                     let known = state_at(books, loops, record, at, |state| {
                         let id = require_task(state, &names[1])?;
-                        Ok::<_, DeskError>(state.task(&id).map(|entry| Known::of(state, entry)))
+                        Ok::<_, DeskError>(state.task(&id).map(|entry| Known::of(state, entry, engine)))
                     })??;
                     let spans = books.feed(loops, record)?.look(|chronicle| {
                         let of = chronicle.iterations().iter().filter(|span| span.task == names[1]);
@@ -100,7 +106,7 @@ struct Tasks {
 pub(crate) struct TaskRow {
     pub(crate) id: String,
     title: String,
-    /// open, running, parked, done, unverified, failed or skipped.
+    /// open, running, interrupted, parked, done, unverified, failed or skipped.
     pub(crate) state: &'static str,
     /// Why it is where it is.
     why: String,
@@ -109,12 +115,13 @@ pub(crate) struct TaskRow {
 }
 
 impl TaskRow {
-    pub(crate) fn of(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Self {
+    pub(crate) fn of(state: &Loop, entry: &TaskEntry, engine: EngineState, now: Timestamp) -> Self {
+        let why = why_seen(state, &entry.spec.id, engine, now);
         Self {
             id: entry.spec.id.to_string(),
             title: entry.spec.title.clone(),
-            state: shade(&entry.state),
-            why: why(state, &entry.spec.id, now).map(|why| why.to_string()).unwrap_or_default(),
+            state: shade(&entry.state, engine),
+            why: why.map(|why| why.to_string()).unwrap_or_default(),
             attempts: entry.attempts,
             cost_usd: entry.spent.cost_usd,
         }
@@ -161,20 +168,22 @@ pub(crate) struct Known {
     task: Task,
     /// What people said to it.
     guidance: Vec<String>,
-    /// Who waits on it.
+    /// What it depends on and is not done yet.
+    waits_on: Vec<String>,
+    /// Who depends on it.
     dependents: Vec<String>,
 }
 
 impl Known {
-    pub(crate) fn of(state: &Loop, entry: &TaskEntry) -> Self {
+    pub(crate) fn of(state: &Loop, entry: &TaskEntry, engine: EngineState) -> Self {
         let now = state.last_at.unwrap_or_else(Timestamp::now);
-        let waits = |other: &&TaskEntry| other.spec.depends_on.contains(&entry.spec.id);
-        let dependents = state.tasks.iter().filter(waits).map(|other| other.spec.id.to_string()).collect();
+        let dependents = state.tasks.dependents(&entry.spec.id).filter(|other| !other.is_removed());
         Self {
-            row: TaskRow::of(state, entry, now),
+            row: TaskRow::of(state, entry, engine, now),
             task: entry.spec.clone(),
             guidance: entry.guidance.clone(),
-            dependents,
+            waits_on: unmet(state, entry).map(|other| other.spec.id.to_string()).collect(),
+            dependents: dependents.map(|other| other.spec.id.to_string()).collect(),
         }
     }
 }
@@ -186,41 +195,42 @@ struct Iterations {
 }
 
 /// What a task's colour tells.
-fn shade(state: &TaskState) -> &'static str {
+fn shade(state: &TaskState, engine: EngineState) -> &'static str {
     match state {
-        TaskState::Done { verified: false } => "unverified",
+        TaskState::Done { verified: false, .. } => "unverified",
         TaskState::Open
         | TaskState::Running
         | TaskState::Parked(_)
-        | TaskState::Done { verified: true }
+        | TaskState::Done { verified: true, .. }
         | TaskState::Failed { .. }
-        | TaskState::Skipped => state.name(),
+        | TaskState::Skipped => task_word(state, engine),
     }
 }
 
-fn window(state: &Loop, query: &TasksQuery) -> Tasks {
+fn window(state: &Loop, engine: EngineState, query: &TasksQuery) -> Tasks {
     let now = state.last_at.unwrap_or_else(Timestamp::now);
     let search = query.search.as_deref().unwrap_or_default().to_lowercase();
     let fits = |entry: &&TaskEntry| {
-        query.state.as_deref().is_none_or(|wanted| shade(&entry.state) == wanted)
+        query.state.as_deref().is_none_or(|wanted| shade(&entry.state, engine) == wanted)
             && (search.is_empty()
                 || entry.spec.title.to_lowercase().contains(&search)
                 || entry.spec.id.as_str().to_lowercase().contains(&search))
     };
     let all: Vec<&TaskEntry> = state.tasks.iter().filter(fits).collect();
     let part = Part { from: query.from, limit: query.limit };
-    let tasks = part.of(&all, MOST_TASKS).iter().map(|entry| TaskRow::of(state, entry, now)).collect();
+    let tasks =
+        part.of(&all, MOST_TASKS).iter().map(|entry| TaskRow::of(state, entry, engine, now)).collect();
     Tasks { seq: state.seq, total: all.len(), tasks }
 }
 
-pub(crate) fn graph(state: &Loop) -> Graph {
+pub(crate) fn graph(state: &Loop, engine: EngineState) -> Graph {
     let entries: Vec<&TaskEntry> = state.tasks.iter().collect();
     let places: std::collections::HashMap<&str, usize> =
         entries.iter().enumerate().map(|(place, entry)| (entry.spec.id.as_str(), place)).collect();
     let node = |entry: &&TaskEntry| Node {
         id: entry.spec.id.to_string(),
         title: entry.spec.title.clone(),
-        state: shade(&entry.state),
+        state: shade(&entry.state, engine),
         after: entry.spec.depends_on.iter().filter_map(|id| places.get(id.as_str()).copied()).collect(),
     };
     Graph { seq: state.seq, nodes: entries.iter().map(node).collect() }

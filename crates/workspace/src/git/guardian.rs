@@ -1,6 +1,7 @@
-//! Hooks and configuration as they were before an agent ran.
+//! What git obeys, as it was before an agent ran: hooks, configuration, rules, where objects are, and
+//! what branches and tags point to; that of submodules too.
 //!
-//! A hook that an agent plants would run in the next commit with the user's rights, and a changed
+//! A hook that an agent plants would run in the next commit of the user's, and a changed
 //! configuration can name commands too. The snapshot is a file, so that it outlives a kill -9.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,15 +10,25 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
+use super::references::{self, References};
 use super::{Git, GitError};
 use crate::paths::{remove_temporary, write_atomic};
 
 /// A snapshot, and where it is stored.
 #[derive(Clone, Debug)]
 pub struct Guardian {
-    common_dir: PathBuf,
-    git_dir: PathBuf,
-    entries: BTreeMap<String, Thing>,
+    git: Git,
+    seen: Seen,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Seen {
+    files: BTreeMap<String, Thing>,
+    references: References,
+    /// Branches that came while an agent worked are for agents to move.
+    of_agents: BTreeSet<String>,
+    /// The branch that is worked on has rules of its own.
+    checked_out: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,10 +38,12 @@ enum Thing {
 }
 
 impl Guardian {
-    /// Looks at hooks and configuration now and stores what it saw in `directory`.
+    /// Looks at it now and stores what it saw in `directory`.
     pub fn take(git: &Git, directory: &Path) -> Result<Self, GitError> {
-        let mut guardian = Self::empty(git);
-        guardian.entries = guardian.look()?;
+        let known = Self::open(git, directory)?;
+        let mut guardian = known.unwrap_or_else(|| Self { git: git.clone(), seen: Seen::default() });
+        guardian.seen.checked_out = references::checked_out(&git.git_dir);
+        guardian.seen = guardian.look()?;
         guardian.store(directory)?;
         Ok(guardian)
     }
@@ -39,7 +52,7 @@ impl Guardian {
     pub fn store(&self, directory: &Path) -> Result<(), GitError> {
         let path = directory.join(SNAPSHOT);
         let on_file = |source| GitError::File { path: path.clone(), source };
-        let bytes = encode(&self.entries);
+        let bytes = encode(&self.seen);
         // Usually nothing changed since the last time.
         if fs::read(&path).ok().as_deref() == Some(&bytes) {
             return Ok(());
@@ -52,72 +65,132 @@ impl Guardian {
     pub fn open(git: &Git, directory: &Path) -> Result<Option<Self>, GitError> {
         let path = directory.join(SNAPSHOT);
         match fs::read(&path) {
-            Ok(bytes) => Ok(decode(&bytes).map(|entries| Self { entries, ..Self::empty(git) })),
+            Ok(bytes) => Ok(decode(&bytes).map(|seen| Self { git: git.clone(), seen })),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(GitError::File { path, source }),
         }
     }
 
-    /// What is not as it was, as names like `hooks/pre-commit`.
-    pub fn compare(&self) -> Result<Vec<String>, GitError> {
-        let now = self.look()?;
-        let names: BTreeSet<&String> = now.keys().chain(self.entries.keys()).collect();
-        Ok(names.into_iter().filter(|name| now.get(*name) != self.entries.get(*name)).cloned().collect())
+    /// What is not as it was, as names like `hooks/pre-commit` and `refs/heads/main`.
+    pub fn compare(&mut self, directory: &Path) -> Result<Vec<String>, GitError> {
+        let now = self.look_again(directory)?;
+        let (before, now_files) = (&self.seen.files, &now.files);
+        let names: BTreeSet<&String> = now_files.keys().chain(before.keys()).collect();
+        let files = names.into_iter().filter(|name| now_files.get(*name) != before.get(*name)).cloned();
+        let mut changed: Vec<String> = files.collect();
+        changed.extend(references::compare(&self.seen.references, &now.references));
+        changed.dedup();
+        Ok(changed)
     }
 
-    /// Makes everything as it was and returns what was not, as names like `hooks/pre-commit`.
-    pub fn compare_and_put_back(&self) -> Result<Vec<String>, GitError> {
-        let now = self.look()?;
+    /// Makes everything as it was and returns what was not, as [`Guardian::compare`] names it.
+    pub fn compare_and_put_back(&mut self, directory: &Path) -> Result<Vec<String>, GitError> {
+        let now = self.look_again(directory)?;
         let mut changed = Vec::new();
         // What is new goes first: it may be a link in the place of a directory that was there.
-        for name in now.keys().filter(|name| !self.entries.contains_key(*name)) {
+        for name in now.files.keys().filter(|name| !self.seen.files.contains_key(*name)) {
             let path = self.path_of(name);
             remove(&path).map_err(|source| GitError::File { path, source })?;
             changed.push(name.clone());
         }
-        for (name, thing) in &self.entries {
-            if now.get(name) != Some(thing) {
+        for (name, thing) in &self.seen.files {
+            if now.files.get(name) != Some(thing) {
                 self.put_back(name, thing)?;
                 changed.push(name.clone());
             }
         }
+        // Git is asked for these, so what it obeys comes first.
+        let references = references::compare(&self.seen.references, &now.references);
+        if !references.is_empty() {
+            references::put_back(&self.git, &self.seen.references, &now.references)?;
+            changed.extend(references);
+        }
         changed.sort_unstable();
+        changed.dedup();
         Ok(changed)
     }
 
-    fn empty(git: &Git) -> Self {
-        Self { common_dir: git.common_dir.clone(), git_dir: git.git_dir.clone(), entries: BTreeMap::new() }
+    /// Stores which branches came.
+    fn look_again(&mut self, directory: &Path) -> Result<Seen, GitError> {
+        let mut now = self.look()?;
+        // A submodule that an agent added is its work.
+        now.files.retain(|name, _| {
+            let known = |module: &str| self.seen.files.keys().any(|other| module_of(other) == Some(module));
+            module_of(name).is_none_or(known)
+        });
+        let came = references::branches_that_came(&self.seen.references, &now.references);
+        if !came.is_empty() {
+            now.references.retain(|name, _| !came.contains(name));
+            self.seen.of_agents.extend(came);
+            self.store(directory)?;
+        }
+        Ok(now)
     }
 
     fn path_of(&self, name: &str) -> PathBuf {
         match name.strip_prefix(WORKTREE) {
-            Some(name) => self.git_dir.join(name),
-            None => self.common_dir.join(name),
+            Some(name) => self.git.git_dir.join(name),
+            None => self.git.common_dir.join(name),
         }
     }
 
-    fn look(&self) -> Result<BTreeMap<String, Thing>, GitError> {
+    fn look(&self) -> Result<Seen, GitError> {
         let mut seen = BTreeMap::new();
-        for name in ["config", "hooks", "info/attributes"] {
-            self.look_at(name, &mut seen)?;
+        self.look_at_repository("", &mut seen)?;
+        if self.git.git_dir != self.git.common_dir {
+            for name in OF_WORKTREE {
+                self.look_at(&format!("{WORKTREE}{name}"), &mut seen)?;
+            }
         }
-        self.look_at(&format!("{WORKTREE}config.worktree"), &mut seen)?;
         let hooks = match seen.get("config") {
             Some(Thing::File { bytes, .. }) => hooks_path_in(&String::from_utf8_lossy(bytes)),
-            Some(Thing::Link { .. }) => hooks_path(&self.common_dir),
+            Some(Thing::Link { .. }) => hooks_path(&self.git.common_dir),
             None => None,
         };
         if let Some(name) = hooks.and_then(|path| self.name_inside(&path)) {
             self.look_at(&name, &mut seen)?;
         }
-        Ok(seen)
+        let Seen { of_agents, checked_out, .. } = self.seen.clone();
+        let mut but = references::checked_out_elsewhere(&self.git.common_dir, &self.git.git_dir);
+        but.extend(of_agents.iter().cloned().chain(checked_out.clone()));
+        let references = references::read(&self.git.common_dir, &but)?;
+        Ok(Seen { files: seen, references, of_agents, checked_out })
+    }
+
+    /// Those of a repository and of its submodules, which lie in its `modules`, one in another where their
+    /// names have a `/`. `place` is empty, or ends with one.
+    fn look_at_repository(&self, place: &str, seen: &mut BTreeMap<String, Thing>) -> Result<(), GitError> {
+        for name in OF_REPOSITORY {
+            self.look_at(&format!("{place}{name}"), seen)?;
+        }
+        let modules = self.git.common_dir.join(format!("{place}modules"));
+        // Few repositories have any.
+        if modules.is_dir() { self.look_at_modules(&format!("{place}modules/"), seen) } else { Ok(()) }
+    }
+
+    fn look_at_modules(&self, place: &str, seen: &mut BTreeMap<String, Thing>) -> Result<(), GitError> {
+        let path = self.git.common_dir.join(place);
+        let on_path = |source| GitError::File { path: path.clone(), source };
+        for entry in fs::read_dir(&path).map_err(on_path)? {
+            let entry = entry.map_err(on_path)?;
+            if !entry.file_type().map_err(on_path)?.is_dir() {
+                continue;
+            }
+            let module = format!("{place}{}/", entry.file_name().to_string_lossy());
+            if self.git.common_dir.join(&module).join("HEAD").exists() {
+                self.look_at_repository(&module, seen)?;
+            } else {
+                self.look_at_modules(&module, seen)?;
+            }
+        }
+        Ok(())
     }
 
     /// A hooks directory in the work tree is the user's own source and guarded as such.
     fn name_inside(&self, hooks: &str) -> Option<String> {
-        let root = self.common_dir.parent()?;
+        let root = self.git.common_dir.parent()?;
         let path = root.join(hooks);
-        let name = path.strip_prefix(&self.common_dir).ok()?;
+        let name = path.strip_prefix(&self.git.common_dir).ok()?;
         let plain = name.components().all(|component| matches!(component, Component::Normal(_)));
         (plain && name.components().next().is_some()).then(|| name.to_str().map(str::to_owned))?
     }
@@ -152,7 +225,7 @@ impl Guardian {
         let path = self.path_of(name);
         let on_file = |source| GitError::File { path: path.clone(), source };
         // Also in place of a directory that is now a link, or a file that is now a directory.
-        for ancestor in path.ancestors().skip(1).take_while(|path| **path != self.common_dir) {
+        for ancestor in path.ancestors().skip(1).take_while(|path| **path != self.git.common_dir) {
             if ancestor.is_symlink() || ancestor.is_file() {
                 remove(ancestor).map_err(on_file)?;
             }
@@ -176,7 +249,29 @@ impl Guardian {
     }
 }
 
+/// The submodule whose repository a file belongs to, as the directory of that.
+fn module_of(name: &str) -> Option<&str> {
+    name.strip_prefix("modules/")?;
+    let ends = OF_REPOSITORY.iter().filter_map(|part| name.find(&format!("/{part}")));
+    ends.min().map(|end| &name[..end])
+}
+
 const SNAPSHOT: &str = "git-guard";
+
+/// What git obeys or believes in any repository.
+const OF_REPOSITORY: [&str; 8] = [
+    "commondir",
+    "config",
+    "config.worktree",
+    "hooks",
+    "info",
+    "objects/info/alternates",
+    "objects/info/http-alternates",
+    "shallow",
+];
+
+const OF_WORKTREE: [&str; 4] = ["commondir", "config.worktree", "gitdir", "info"];
+
 /// Marks names that belong to this work tree rather than to the whole repository.
 const WORKTREE: &str = "worktree:";
 
@@ -218,41 +313,71 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-const HEADING: &[u8] = b"wiggum git guard 1\n";
+const HEADING: &[u8] = b"wiggum git guard 2\n";
 
 /// Each field with its length before it, since names and content may hold any byte.
-fn encode(entries: &BTreeMap<String, Thing>) -> Vec<u8> {
+fn encode(seen: &Seen) -> Vec<u8> {
     let mut out = HEADING.to_vec();
-    for (name, thing) in entries {
-        let (kind, content) = match thing {
-            Thing::File { mode, bytes } => (format!("file {mode:o}"), bytes.clone()),
-            Thing::Link { target } => ("link".to_owned(), target.as_os_str().as_encoded_bytes().to_vec()),
-        };
-        for field in [name.as_bytes(), kind.as_bytes(), &content] {
+    let mut add = |fields: [&[u8]; 3]| {
+        for field in fields {
             out.extend(format!("{}\n", field.len()).into_bytes());
             out.extend_from_slice(field);
         }
+    };
+    for (name, thing) in &seen.files {
+        match thing {
+            Thing::File { mode, bytes } => {
+                add([name.as_bytes(), format!("file {mode:o}").as_bytes(), bytes]);
+            }
+            Thing::Link { target } => {
+                add([name.as_bytes(), b"link", target.as_os_str().as_encoded_bytes()]);
+            }
+        }
+    }
+    for (name, id) in &seen.references {
+        add([name.as_bytes(), b"reference", id.as_bytes()]);
+    }
+    if let Some(name) = &seen.checked_out {
+        add([name.as_bytes(), b"checked out", b""]);
+    }
+    for name in &seen.of_agents {
+        add([name.as_bytes(), b"of agents", b""]);
     }
     out.extend_from_slice(b"end\n");
     out
 }
 
 /// `None` for anything but a whole snapshot.
-fn decode(bytes: &[u8]) -> Option<BTreeMap<String, Thing>> {
+fn decode(bytes: &[u8]) -> Option<Seen> {
     use std::os::unix::ffi::OsStrExt;
     let mut rest = bytes.strip_prefix(HEADING)?;
-    let mut entries = BTreeMap::new();
+    let mut seen = Seen::default();
     while rest != b"end\n" {
         let name = String::from_utf8(field(&mut rest)?.to_vec()).ok()?;
         let kind = std::str::from_utf8(field(&mut rest)?).ok()?;
         let content = field(&mut rest)?;
-        let thing = match kind.strip_prefix("file ") {
-            Some(mode) => Thing::File { mode: u32::from_str_radix(mode, 8).ok()?, bytes: content.to_vec() },
-            None => Thing::Link { target: PathBuf::from(std::ffi::OsStr::from_bytes(content)) },
+        let thing = match (kind, kind.strip_prefix("file ")) {
+            (_, Some(mode)) => {
+                Thing::File { mode: u32::from_str_radix(mode, 8).ok()?, bytes: content.to_vec() }
+            }
+            ("link", None) => Thing::Link { target: PathBuf::from(std::ffi::OsStr::from_bytes(content)) },
+            ("reference", None) => {
+                seen.references.insert(name, String::from_utf8(content.to_vec()).ok()?);
+                continue;
+            }
+            ("checked out", None) => {
+                seen.checked_out = Some(name);
+                continue;
+            }
+            ("of agents", None) => {
+                seen.of_agents.insert(name);
+                continue;
+            }
+            (_, None) => return None,
         };
-        entries.insert(name, thing);
+        seen.files.insert(name, thing);
     }
-    Some(entries)
+    Some(seen)
 }
 
 fn field<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {

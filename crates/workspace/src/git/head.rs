@@ -2,13 +2,13 @@
 //!
 //! Anything unusual (a symbolic link, a chain of symbolic refs, the reftable format) is left to git.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use wiggum_core::event::Exit;
 
 use super::{Git, GitError, Hooks, failed, text};
+use crate::beneath::{self, Links};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
@@ -32,7 +32,7 @@ impl Git {
         if path.is_symlink() {
             return None;
         }
-        let head = fs::read_to_string(path).ok()?;
+        let head = read(&path).ok()?;
         let Some(reference) = head.strip_prefix("ref: ") else {
             return Some(Head { branch: None, commit: Some(object_id(&head)?) });
         };
@@ -48,7 +48,7 @@ impl Git {
 
     /// The outer `None` means that git should be asked.
     fn branch_commit(&self, reference: &str) -> Option<Option<String>> {
-        match fs::read_to_string(self.common_dir.join(reference)) {
+        match read(&self.common_dir.join(reference)) {
             Ok(content) => Some(Some(object_id(&content)?)),
             Err(error) if is_absent(&error) => self.packed_commit(reference),
             Err(_) => None,
@@ -56,7 +56,7 @@ impl Git {
     }
 
     fn packed_commit(&self, reference: &str) -> Option<Option<String>> {
-        let packed = match fs::read_to_string(self.common_dir.join("packed-refs")) {
+        let packed = match read(&self.common_dir.join("packed-refs")) {
             Ok(packed) => packed,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(None),
             Err(_) => return None,
@@ -84,6 +84,17 @@ impl Git {
     }
 }
 
+/// The largest of these files, `packed-refs`, has some 70 bytes for each of a repository's branches and tags.
+const MOST: usize = 256 * 1024 * 1024;
+
+/// Agents can write these files: what is no plain file is left to git, which is confined.
+fn read(path: &Path) -> io::Result<String> {
+    match beneath::read_plain_text(path, Links::Follow, MOST) {
+        Err(_) if path.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
+        read => read,
+    }
+}
+
 /// A branch may also be a directory of branches (`a` beside `a/b`): then it does not exist.
 fn is_absent(error: &io::Error) -> bool {
     matches!(
@@ -101,7 +112,7 @@ fn object_id(text: &str) -> Option<String> {
 /// `.git`, or what the file of that name in a linked work tree or submodule points to.
 pub(super) fn git_dir(root: &Path) -> PathBuf {
     let dot_git = root.join(".git");
-    let pointer = fs::read_to_string(&dot_git).ok();
+    let pointer = read(&dot_git).ok();
     match pointer.as_deref().and_then(|text| text.strip_prefix("gitdir: ")) {
         Some(target) => root.join(target.trim_end_matches('\n')),
         None => dot_git,
@@ -109,7 +120,7 @@ pub(super) fn git_dir(root: &Path) -> PathBuf {
 }
 
 pub(super) fn common_dir(git_dir: &Path) -> PathBuf {
-    match fs::read_to_string(git_dir.join("commondir")) {
+    match read(&git_dir.join("commondir")) {
         Ok(relative) => git_dir.join(relative.trim_end_matches('\n')),
         Err(_) => git_dir.to_owned(),
     }

@@ -6,6 +6,7 @@ use std::io::Read;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use wiggum_core::text::hex;
 
 /// An index that takes longer to read than git takes to start is for git.
 const MAX_BYTES: u64 = 2 << 20;
@@ -83,7 +84,7 @@ impl Tracked<'_> {
     }
 
     pub(super) fn blob(&self) -> String {
-        self.name().iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(self.name())
     }
 
     pub(super) fn same_content(&self, other: &Tracked<'_>) -> bool {

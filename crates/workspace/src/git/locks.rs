@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::ignore::{STATE_DIR, ignoring_state};
 use super::{Git, GitError, remove_if_there};
 
 impl Git {
@@ -57,7 +58,7 @@ impl Git {
         false
     }
 
-    /// Keeps `.wiggum/` out of git where no `.gitignore` does so already.
+    /// Keeps our files in `.wiggum/` out of git where no `.gitignore` does so already.
     pub fn exclude_state_dir(&self) -> Result<(), GitError> {
         let path = self.common_dir.join("info/exclude");
         let on_file = |source| GitError::File { path: path.clone(), source };
@@ -66,17 +67,16 @@ impl Git {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(on_file(error)),
         };
-        if text.lines().any(|line| line.trim_end() == STATE_PATTERN) || self.ignored(STATE_PATTERN)? {
+        // An older version ignored the whole directory here, and with it what people commit.
+        let by_us = text.lines().any(|line| line.trim_end() == format!("{STATE_DIR}/"));
+        let Some(text) = ignoring_state(&text) else { return Ok(()) };
+        if !by_us && self.ignored(&format!("{STATE_DIR}/store"))? {
             return Ok(());
         }
-        let line_break = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         fs::create_dir_all(self.common_dir.join("info")).map_err(on_file)?;
-        let text = format!("{text}{line_break}{STATE_PATTERN}\n");
         crate::paths::write_atomic(&path, text.as_bytes()).map_err(on_file)
     }
 }
-
-const STATE_PATTERN: &str = ".wiggum/";
 
 fn find_locks(directory: &Path, found: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(directory) else { return };

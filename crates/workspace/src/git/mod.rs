@@ -8,13 +8,20 @@
 //!
 //! Hooks run for [`Git::commit`] alone; everything else is bookkeeping they should not see. The
 //! user's stash list is never touched.
+//!
+//! Git runs programs that a configuration names: hooks, filters, monitors. Some are files of the work
+//! tree, which an agent may have written, so commands that can run any of them are confined like an
+//! agent ([`Git::with_confinement`]). Replaced objects and grafts are never obeyed.
 
 mod carry;
 mod glance;
 mod guardian;
 mod head;
+mod ignore;
 mod index;
 mod locks;
+mod references;
+mod reflog;
 mod status;
 mod work;
 
@@ -29,10 +36,13 @@ use wiggum_core::event::Exit;
 use crate::crash;
 use crate::paths::file_id;
 use crate::process::{self, CommandLine, Input, Launch, LaunchError, Output};
+use crate::sandbox::Confinement;
 
 pub use glance::Known;
 pub use guardian::Guardian;
 pub use head::Head;
+pub use ignore::{STATE_DIR, STATE_FILES, ignoring_state};
+pub use reflog::Move;
 pub use status::{Change, Entry, Status};
 pub use work::{PutBack, Squashed};
 
@@ -47,6 +57,7 @@ pub struct Git {
     marker: Option<(String, String)>,
     env: Vec<(OsString, OsString)>,
     settings: Arc<OnceLock<Settings>>,
+    confinement: Option<Arc<Confinement>>,
 }
 
 #[derive(Debug, Error)]
@@ -55,6 +66,8 @@ pub enum GitError {
     Start(#[from] LaunchError),
     #[error("`git {command}` failed ({exit}): {message}")]
     Failed { command: String, exit: Exit, message: String },
+    #[error("git does not trust the repository at {path}: it belongs to another user (dubious ownership)")]
+    NotOwned { path: String },
     #[error("cannot read or write {}", path.display())]
     File { path: PathBuf, source: io::Error },
     #[error("git answered `{answer}` to `git {command}`")]
@@ -139,11 +152,26 @@ impl Git {
         let git_dir = head::git_dir(root);
         let common_dir = head::common_dir(&git_dir);
         let settings = Arc::new(OnceLock::new());
-        Self { root: root.to_owned(), git_dir, common_dir, marker, env: Vec::new(), settings }
+        Self {
+            root: root.to_owned(),
+            git_dir,
+            common_dir,
+            marker,
+            env: Vec::new(),
+            settings,
+            confinement: None,
+        }
     }
 
     pub fn with_marker(mut self, marker: Option<(String, String)>) -> Self {
         self.marker = marker;
+        self
+    }
+
+    /// Where git may write while it can run other programs.
+    #[must_use]
+    pub fn with_confinement(mut self, confinement: Option<Confinement>) -> Self {
+        self.confinement = confinement.map(Arc::new);
         self
     }
 
@@ -177,6 +205,28 @@ impl Git {
         match output.exit {
             Exit::Code { code: 0 } => Ok(true),
             Exit::Code { code: 1 } => Ok(false),
+            _ => Err(failed(&command, &output)),
+        }
+    }
+
+    /// Is this commit in the repository?
+    pub fn has_commit(&self, commit: &str) -> Result<bool, GitError> {
+        let output = self.output(&["cat-file", "-e", &format!("{commit}^{{commit}}")], Hooks::Off)?;
+        Ok(output.exit.success())
+    }
+
+    /// Was the history cut off when it was fetched?
+    pub fn is_shallow(&self) -> bool {
+        self.common_dir.join("shallow").exists()
+    }
+
+    /// Where `origin` is, if there is one.
+    pub fn remote_url(&self) -> Result<Option<String>, GitError> {
+        let command = ["config", "--get", "remote.origin.url"];
+        let output = self.output(&command, Hooks::Off)?;
+        match output.exit {
+            Exit::Code { code: 0 } => Ok(Some(text(&output.stdout).trim_end().to_owned())),
+            Exit::Code { code: 1 } => Ok(None),
             _ => Err(failed(&command, &output)),
         }
     }
@@ -222,6 +272,19 @@ impl Git {
         remove_if_there(&fresh).map_err(on_target)
     }
 
+    /// Keeps a copy of the index that nobody can change through the original. Nothing is kept of a new
+    /// repository, which has none.
+    pub fn copy_index(&self, to: &Path) -> Result<(), GitError> {
+        let on_target = |source| GitError::File { path: to.to_owned(), source };
+        remove_if_there(to).map_err(on_target)?;
+        let index = self.index_path();
+        if !index.exists() {
+            return Ok(());
+        }
+        to.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(on_target)?;
+        copy(&index, to).map_err(on_target)
+    }
+
     pub fn put_back_index(&self, from: &Path) -> Result<(), GitError> {
         let (index, lock) = (self.index_path(), self.git_dir.join("index.lock"));
         if same_file(&index, from) && !lock.exists() {
@@ -264,10 +327,43 @@ impl Git {
             command.extend(owned(&["-i", "--"]));
             command.extend(include.iter().map(|path| literal(path)));
         }
-        let mut launch = self.launch(&command, Hooks::On);
+        self.make_commit(&command, message, meanwhile)
+    }
+
+    /// Commits one file as it is in the work tree, whatever else is staged; that stays staged.
+    pub fn commit_only(&self, message: &str, path: &str) -> Result<CommitOutcome, GitError> {
+        let mut command = owned(&["commit", "--quiet", "--cleanup=whitespace", "-F", "-", "--only", "--"]);
+        command.push(literal(path));
+        self.make_commit(&command, message, &mut || {})
+    }
+
+    /// Is this file another one than in the last commit?
+    pub fn differs_from_head(&self, path: &str) -> Result<bool, GitError> {
+        if self.head()?.commit.is_none() {
+            return Ok(true);
+        }
+        let command =
+            owned(&["diff", "--quiet", "--no-ext-diff", "--no-textconv", "HEAD", "--", &literal(path)]);
+        let output = self.output(&command, Hooks::Off)?;
+        match output.exit {
+            Exit::Code { code: 0 } => Ok(false),
+            Exit::Code { code: 1 } => Ok(true),
+            Exit::Code { .. } | Exit::Signal { .. } | Exit::TimedOut | Exit::NotStarted => {
+                Err(failed(&command, &output))
+            }
+        }
+    }
+
+    fn make_commit(
+        &self,
+        command: &[String],
+        message: &str,
+        meanwhile: &mut dyn FnMut(),
+    ) -> Result<CommitOutcome, GitError> {
+        let mut launch = self.launch(command, Hooks::On);
         launch.env.extend(self.identity()?);
         launch.stdin = Input::Bytes(message.as_bytes().to_vec());
-        let output = execute_while(&command, launch, meanwhile)?;
+        let output = execute_while(command, launch, meanwhile)?;
         match output.exit {
             Exit::Code { code: 0 } => match self.head()?.commit {
                 Some(commit) => Ok(CommitOutcome::Committed(commit)),
@@ -278,9 +374,28 @@ impl Git {
             // Hooks alone make git end with 1 here; its own refusals are 128.
             Exit::Code { code: 1 } => Ok(CommitOutcome::Refused(message_of(&output))),
             Exit::Code { .. } | Exit::Signal { .. } | Exit::TimedOut | Exit::NotStarted => {
-                Err(failed(&command, &output))
+                Err(failed(command, &output))
             }
         }
+    }
+
+    /// Does the user want commits to be signed?
+    pub fn signs(&self) -> Result<bool, GitError> {
+        Ok(self.settings()?.signs)
+    }
+
+    /// Why commits cannot be signed, where the user wants that; found out by signing one that no
+    /// reference will ever point to.
+    pub fn signing_problem(&self) -> Result<Option<String>, GitError> {
+        if !self.settings()?.signs {
+            return Ok(None);
+        }
+        let tree = self.line(&["mktree"])?;
+        let command = ["commit-tree", "-S", "-m", "wiggum: can commits be signed?", &tree];
+        let mut launch = self.launch(&command, Hooks::Off);
+        launch.env.extend(self.identity()?);
+        let output = execute(&command, launch)?;
+        Ok((!output.exit.success()).then(|| message_of(&output)))
     }
 
     /// The newest of the last 50 commits that carries this trailer.
@@ -298,7 +413,7 @@ impl Git {
 
     /// For people to read.
     pub fn diff(&self, from: &str, to: Target<'_>, paths: &[&str]) -> Result<String, GitError> {
-        let mut command = owned(&["diff", "--no-color", "--no-ext-diff", "--no-renames"]);
+        let mut command = owned(&["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"]);
         match to {
             Target::Commit(commit) => command.extend(owned(&[from, commit])),
             Target::Index => command.extend(owned(&["--cached", from])),
@@ -386,12 +501,20 @@ impl Git {
         if let Some(settings) = self.settings.get() {
             return Ok(*settings);
         }
-        let names = ["config", "--name-only", "--get-regexp", r"^(user\.(name|email)|core\.hookspath)$"];
-        let output = self.output(&names, Hooks::AsConfigured)?;
-        let names = text(&output.stdout);
-        let has = |name: &str| names.lines().any(|line| line.eq_ignore_ascii_case(name));
-        let settings =
-            Settings { name: has("user.name"), email: has("user.email"), hooks_path: has("core.hookspath") };
+        let wanted = r"^(user\.(name|email)|core\.hookspath|commit\.gpgsign)$";
+        let output = self.output(&["config", "-z", "--get-regexp", wanted], Hooks::AsConfigured)?;
+        let found = text(&output.stdout);
+        let of = |name: &str| {
+            let named = found.split('\0').map(|entry| entry.split_once('\n').unwrap_or((entry, "true")));
+            named.rev().find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+        };
+        let is_on = |value: &str| !["false", "no", "off", "0", ""].contains(&value.to_lowercase().as_str());
+        let settings = Settings {
+            name: of("user.name").is_some(),
+            email: of("user.email").is_some(),
+            hooks_path: of("core.hookspath").is_some(),
+            signs: of("commit.gpgsign").is_some_and(is_on),
+        };
         Ok(*self.settings.get_or_init(|| settings))
     }
 
@@ -425,6 +548,8 @@ impl Git {
         args.extend(command.iter().map(AsRef::as_ref));
         let mut launch = Launch::new(CommandLine::new("git", args), &self.root);
         launch.marker.clone_from(&self.marker);
+        let runs_nothing = command.first().is_some_and(|name| RUNS_NOTHING.contains(&name.as_ref()));
+        launch.confinement = self.confinement.as_deref().filter(|_| !runs_nothing).cloned();
         let env = ENVIRONMENT.map(|(name, value)| (name.into(), value.into()));
         launch.env = env.into_iter().chain(self.env.iter().cloned()).collect();
         launch
@@ -444,29 +569,64 @@ struct Settings {
     name: bool,
     email: bool,
     hooks_path: bool,
+    /// Commits are to be signed.
+    signs: bool,
 }
 
 /// No maintenance in the background of a commit, no quoting of names, no advice in what people read.
-const CONFIGURATION: [&str; 6] = [
+const CONFIGURATION: [&str; 9] = [
     "gc.auto=0",
     "maintenance.auto=false",
     "core.quotePath=off",
     "advice.addEmbeddedRepo=false",
     "advice.ignoredHook=false",
     "advice.detachedHead=false",
+    "advice.graftFileDeprecated=false",
+    // What is not committed inside a submodule is nobody's to overwrite.
+    "submodule.recurse=false",
+    // A program of a configuration, also of that of a repository inside this one.
+    "core.fsmonitor=false",
 ];
 
-/// One language, no questions, and no lock taken only to save time later.
-const ENVIRONMENT: [(&str, &str); 4] =
-    [("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0"), ("GIT_EDITOR", ":")];
+/// One language, no questions, no lock taken only to save time later, and objects as they are.
+const ENVIRONMENT: [(&str, &str); 6] = [
+    ("LC_ALL", "C"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_EDITOR", ":"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_GRAFT_FILE", "/dev/null"),
+];
+
+/// Commands that start no program but git, whatever is configured.
+const RUNS_NOTHING: [&str; 17] = [
+    "cat-file",
+    "check-ignore",
+    "commit-tree",
+    "config",
+    "diff-index",
+    "diff-tree",
+    "log",
+    "ls-files",
+    "merge-base",
+    "mktree",
+    "read-tree",
+    "rev-list",
+    "rev-parse",
+    "show-ref",
+    "symbolic-ref",
+    "update-ref",
+    "write-tree",
+];
 
 /// Commands that change nothing another process could see.
-const LOOKING: [&str; 11] = [
+const LOOKING: [&str; 12] = [
     "cat-file",
     "check-ignore",
     "config",
     "diff",
     "diff-index",
+    "diff-tree",
     "log",
     "ls-files",
     "merge-base",
@@ -496,8 +656,18 @@ fn execute_while(
 }
 
 fn failed(command: &[impl AsRef<str>], output: &Output) -> GitError {
+    if let Some(path) = not_owned(&text(&output.stderr)) {
+        return GitError::NotOwned { path };
+    }
     let command = command.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(" ");
     GitError::Failed { command, exit: output.exit, message: message_of(output) }
+}
+
+/// The repository that git will not look at because it belongs to somebody else.
+fn not_owned(said: &str) -> Option<String> {
+    let (_, rest) = said.split_once("detected dubious ownership in repository at '")?;
+    let (path, _) = rest.split_once("'\n").or_else(|| rest.rsplit_once('\''))?;
+    Some(path.to_owned())
 }
 
 fn message_of(output: &Output) -> String {
@@ -556,6 +726,10 @@ fn link_or_copy(from: &Path, to: &Path) -> io::Result<()> {
         }
         Err(_) => {}
     }
+    copy(from, to)
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let mut source = std::fs::File::open(from)?;
     let mut target = std::fs::OpenOptions::new().write(true).create_new(true).open(to)?;
     io::copy(&mut source, &mut target)?;

@@ -10,6 +10,9 @@ pub struct Status {
     pub unstaged: Vec<Entry>,
     /// A repository inside this one ends in `/`.
     pub untracked: Vec<String>,
+    /// Submodules with files inside that are not committed there. Only the commit of a submodule can be
+    /// staged or put back here, so these are no changes of this repository.
+    pub uncommitted_inside: Vec<String>,
 }
 
 impl Status {
@@ -113,7 +116,7 @@ fn parse_record(record: &str, status: &mut Status) -> Option<()> {
 
 fn parse_changed(rest: &str, status: &mut Status) -> Option<()> {
     let fields: Vec<&str> = rest.splitn(8, ' ').collect();
-    let [letters, _submodule, mode_head, mode_index, mode_tree, blob_head, blob_index, path] = fields[..]
+    let [letters, submodule, mode_head, mode_index, mode_tree, blob_head, blob_index, path] = fields[..]
     else {
         return None;
     };
@@ -130,7 +133,12 @@ fn parse_changed(rest: &str, status: &mut Status) -> Option<()> {
         let blobs = (blob(blob_head), blob(blob_index));
         status.staged.push(entry(change, [mode_head, mode_index], blobs.0, blobs.1)?);
     }
-    if let Some(change) = change(letters.next()?)? {
+    // `S` and then a letter each for another commit, changed files and untracked files; `N...` otherwise.
+    let is_inside = matches!(submodule.as_bytes(), [b'S', b'.', ..]);
+    if !matches!(submodule.as_bytes(), [b'N', ..] | [b'S', _, b'.', b'.']) {
+        status.uncommitted_inside.push(path.to_owned());
+    }
+    if let Some(change) = change(letters.next()?)?.filter(|_| !is_inside) {
         status.unstaged.push(entry(change, [mode_index, mode_tree], blob(blob_index), None)?);
     }
     Some(())

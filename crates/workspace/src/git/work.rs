@@ -11,7 +11,10 @@ use wiggum_core::event::Exit;
 
 use crate::process::Input;
 
-use super::{Git, GitError, Hooks, Status, excluding, execute, failed, owned, remove_if_there, text};
+use super::ignore::{STATE_DIR, STATE_FILES};
+use super::{
+    Git, GitError, Hooks, Status, excluding, execute, failed, literal, owned, remove_if_there, text,
+};
 
 /// What was found when HEAD was put back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,11 +27,11 @@ pub struct Squashed {
     pub unfinished: Option<&'static str>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PutBack {
     Clean,
     /// The changes no longer fit: the work tree is as before, the changes are still in their commit.
-    Conflict,
+    Conflict(String),
 }
 
 impl Git {
@@ -41,11 +44,29 @@ impl Git {
         Ok(commit)
     }
 
+    /// As [`Git::keep_work`], on top of another commit than HEAD.
+    pub fn keep_tree_on(&self, reference: &str, parent: &str, message: &str) -> Result<String, GitError> {
+        let tree = self.index_tree()?;
+        let commit = self.commit_tree(&tree, &[parent.to_owned()], message)?;
+        self.run(&["update-ref", reference, &commit])?;
+        Ok(commit)
+    }
+
     /// Work tree and index become that commit's tree; HEAD stays. Files that are not in it and not
-    /// ignored are removed. `.wiggum/` and `keep` are not touched.
+    /// ignored are removed. Our files in `.wiggum/` and `keep` are not touched.
     pub fn restore_work(&self, commit: &str, keep: &[&str]) -> Result<(), GitError> {
         self.run(&["read-tree", "--reset", commit])?;
         self.work_tree_from_index(keep)
+    }
+
+    /// Files of the work tree become those of a commit; the index stays.
+    pub fn restore_files(&self, commit: &str, paths: &[&str]) -> Result<(), GitError> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let mut command = owned(&["restore", "--worktree", &format!("--source={commit}"), "--"]);
+        command.extend(paths.iter().map(|path| literal(path)));
+        self.run(&command)
     }
 
     /// HEAD (with its branch), index and work tree become that commit, or no commit at all.
@@ -77,11 +98,25 @@ impl Git {
             return Err(failed(&restore, &output));
         }
         // Twice forced: also repositories that an agent made inside this one.
-        let mut clean = owned(&["clean", "-ffdq", "-e", "/.wiggum/"]);
+        let mut clean = owned(&["clean", "-ffdq"]);
+        for name in STATE_FILES {
+            clean.extend(["-e".to_owned(), format!("/{STATE_DIR}/{name}")]);
+        }
         for path in keep {
             clean.extend(["-e".to_owned(), ignore_pattern(path)]);
         }
-        self.run(&clean)
+        self.run(&clean)?;
+        self.submodules_from_index()
+    }
+
+    /// Submodules stand on the commits that the index names; what is not committed inside stays. One
+    /// that cannot be moved (its changed files are in the way, or the commit was never fetched) is left
+    /// where it is: the next status shows it.
+    fn submodules_from_index(&self) -> Result<(), GitError> {
+        if self.root.join(".gitmodules").exists() {
+            self.output(&["submodule", "--quiet", "update", "--no-fetch"], Hooks::Off)?;
+        }
+        Ok(())
     }
 
     /// Undoes what an agent did to HEAD: the branch is at `base` again, index and files stay.
@@ -233,7 +268,7 @@ impl Git {
             return Ok(PutBack::Clean);
         }
         self.reset_hard(head.as_deref(), keep)?;
-        Ok(PutBack::Conflict)
+        Ok(PutBack::Conflict(super::message_of(&output)))
     }
 
     /// On a branch without commits nothing can be in the way.

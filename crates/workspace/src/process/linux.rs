@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, getrlimit,
-    kill_process_group, pidfd_open, pidfd_send_signal, set_child_subreaper, setrlimit, waitid, waitpid,
+    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, child_subreaper, getpid,
+    getrlimit, kill_process_group, pidfd_open, pidfd_send_signal, set_child_subreaper, setrlimit, waitid,
+    waitpid,
 };
 
 use super::registry::{self, Live, Token};
@@ -30,6 +31,25 @@ const GIVE_UP: Duration = Duration::from_secs(10);
 
 pub(super) fn adopt_orphans() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
+}
+
+/// Programs can be found by their marker.
+pub(super) const FINDS_MARKED: bool = true;
+
+/// Orphans that come into being meanwhile do not come back to us.
+pub(super) fn without_adopting<T>(start: impl FnOnce() -> T) -> T {
+    let adopting = child_subreaper().ok().flatten();
+    // What was allowed before is allowed again; see `adopt_orphans` for a kernel that refuses.
+    let _stopped = set_child_subreaper(None);
+    let result = start();
+    let _resumed = set_child_subreaper(adopting);
+    result
+}
+
+/// The name under which this process is listed.
+pub(super) fn call_ourselves(name: &str) {
+    // A name that is not shown harms nobody.
+    drop(fs::write("/proc/self/comm", name));
 }
 
 /// Starts a program with the token in a place that is inherited whatever a descendant does: the
@@ -242,10 +262,34 @@ fn ourselves_and_ancestors(all: &[(i32, Facts)]) -> HashSet<i32> {
     spared
 }
 
-/// Of the program's session, which is its own, and of all descendants of its members.
-pub(super) fn cpu_time(main: u32) -> Option<Duration> {
+/// Of the members of the program's session, which is its own, and of all their descendants. The program
+/// itself counts only with what its children used that have ended.
+pub(super) fn tools_time(main: u32) -> Option<Duration> {
     let main = i32::try_from(main).ok()?;
     let all = processes();
+    let own = itself(main, &all);
+    let ticks = with_descendants(main, &all).into_iter().filter_map(|pid| {
+        let (own_ticks, of_ended) = ticks_of(pid)?;
+        Some(if own.contains(&pid) { of_ended } else { own_ticks + of_ended })
+    });
+    Some(time_of(ticks.sum()))
+}
+
+/// What a program and all that it started have used, if none of them runs or waits for a disk.
+pub(super) fn time_at_rest(main: u32) -> Option<Duration> {
+    let main = i32::try_from(main).ok()?;
+    let all = processes();
+    let tree = with_descendants(main, &all);
+    let rests = |facts: &Facts| matches!(facts.state, b'S' | b'I' | b'Z');
+    if tree.is_empty() || all.iter().any(|(pid, facts)| tree.contains(pid) && !rests(facts)) {
+        return None;
+    }
+    let ticks = tree.into_iter().filter_map(ticks_of).map(|(own, of_ended)| own + of_ended);
+    Some(time_of(ticks.sum()))
+}
+
+/// The members of the program's session, which is its own, and all their descendants.
+fn with_descendants(main: i32, all: &[(i32, Facts)]) -> Vec<i32> {
     let mut tree: Vec<i32> = all
         .iter()
         .filter(|(pid, facts)| *pid == main || facts.session == main)
@@ -259,19 +303,43 @@ pub(super) fn cpu_time(main: u32) -> Option<Duration> {
         tree.extend(new);
         next += 1;
     }
-    let ticks: u64 = tree.into_iter().filter_map(ticks_of).sum();
-    Some(Duration::from_millis(ticks.saturating_mul(1000) / TICKS_PER_SECOND))
+    tree
+}
+
+fn time_of(ticks: u64) -> Duration {
+    Duration::from_millis(ticks.saturating_mul(1000) / TICKS_PER_SECOND)
+}
+
+/// The program, also where it runs inside of a sandbox that was started in its place.
+fn itself(main: i32, all: &[(i32, Facts)]) -> Vec<i32> {
+    let is_sandbox = |pid: i32| fs::read(format!("/proc/{pid}/comm")).is_ok_and(|name| name == b"bwrap\n");
+    let mut own = vec![main];
+    let mut next = 0;
+    while next < own.len() {
+        let parent = own[next];
+        if is_sandbox(parent) {
+            own.extend(all.iter().filter(|(_, facts)| facts.parent == parent).map(|(pid, _)| *pid));
+        }
+        next += 1;
+    }
+    own
 }
 
 /// What the kernel counts in towards programs, on every architecture that we run on.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// Its own time and that of its children that have ended.
-fn ticks_of(pid: i32) -> Option<u64> {
+/// Its own time, and that of its children that have ended.
+fn ticks_of(pid: i32) -> Option<(u64, u64)> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
     let fields = std::str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace();
-    Some(fields.skip(11).take(4).filter_map(|field| field.parse::<u64>().ok()).sum())
+    let ticks: Vec<u64> = fields.skip(11).take(4).filter_map(|field| field.parse().ok()).collect();
+    match ticks[..] {
+        [user, system, children_user, children_system] => {
+            Some((user + system, children_user + children_system))
+        }
+        _ => None,
+    }
 }
 
 /// What `/proc/<pid>/stat` says.

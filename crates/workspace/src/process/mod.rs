@@ -11,8 +11,10 @@
 //! other programs running at the same time. Both are Linux only; elsewhere the process group must
 //! do.
 //!
-//! `PR_SET_PDEATHSIG` is deliberately not used: it fires when the *thread* that forked ends. After
-//! a kill -9 of ourselves the next start calls [`end_marked`] instead.
+//! After a kill -9 of ourselves a watchdog ([`watch_over`]) ends what we had started, and the next start
+//! calls [`end_marked`] once more. `PR_SET_PDEATHSIG` is deliberately not used: it fires when the
+//! *thread* that forked ends, and it does not reach grandchildren. Where there are no markers (not on
+//! Linux) there is no watchdog either, and what a killed engine leaves behind runs on.
 
 mod capture;
 mod command;
@@ -21,6 +23,7 @@ mod identity;
 mod registry;
 pub(crate) mod signals;
 mod supervise;
+mod watchdog;
 
 #[cfg(target_os = "linux")]
 #[path = "linux.rs"]
@@ -56,6 +59,7 @@ pub use command::{CommandLine, NotFound, ParseError};
 pub use detach::detach;
 
 pub use identity::{Identity, end_self, identity, is_alive, is_running};
+pub use watchdog::{Tip, WATCHDOG, Watchdog, await_watchdog, stand_watch, watch_over};
 pub use wiggum_core::stream::Stream;
 
 use registry::Survivors;
@@ -207,10 +211,10 @@ impl Running {
         self.pid
     }
 
-    /// Processor time that it and everything it started have used, what has ended included; nothing where
-    /// the system cannot tell.
-    pub fn cpu_time(&self) -> Option<Duration> {
-        system::cpu_time(self.pid)
+    /// Processor time that programs used which it started, what has ended included, without what it used
+    /// itself; nothing where the system cannot tell.
+    pub fn tools_time(&self) -> Option<Duration> {
+        system::tools_time(self.pid)
     }
 
     /// Asks for its end and returns at once. The reason of the first request counts; a later one can
@@ -261,6 +265,12 @@ pub fn adopt_orphans() -> io::Result<()> {
 /// ourselves and our ancestors, until none is left. Returns how many there were.
 pub fn end_marked(name: &str, value: &str) -> u32 {
     system::end_marked(name, value)
+}
+
+/// The processor time of a program that leads a session and of all that it started, if all of them rest: none runs,
+/// and none waits for a disk. Known on Linux alone.
+pub fn time_at_rest(pid: u32) -> Option<Duration> {
+    system::time_at_rest(pid)
 }
 
 /// The processes that [`end_marked`] would end; they are left alone.

@@ -2,7 +2,7 @@
 //!
 //! Process numbers stay those of the system, since programs inside look for ours, and `/proc` is
 //! therefore the system's own too. It is not tied to our life (`--die-with-parent`), which would
-//! mean the thread that started it; after a crash of ours the next start finds it by its marker.
+//! mean the thread that started it; after a crash of ours the watchdog finds it by its marker.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -7,7 +7,7 @@ use super::{Id, TaskChange};
 use crate::Backlog;
 use crate::edit::json::{Style, depends_key, set_member, with_root};
 use crate::edit::{Change, replaced};
-use crate::fields::id_of;
+use crate::fields::{DEPENDS_ON, id_of};
 use crate::json::{Kind, Value, quote};
 
 /// The text with the task's members changed.
@@ -41,8 +41,7 @@ fn words(root: Value<'_>, change: &TaskChange) -> Vec<Change> {
 
 /// The list in the spelling that is there; a second spelling of it is emptied.
 fn dependencies(backlog: &Backlog, object: &str, root: Value<'_>, wanted: &[String]) -> Vec<Change> {
-    let spellings = ["depends_on", "dependsOn"];
-    let lists: Vec<Value<'_>> = spellings.iter().filter_map(|key| root.get(key)).collect();
+    let lists: Vec<Value<'_>> = DEPENDS_ON.iter().filter_map(|(_, key)| root.get(key)).collect();
     let items: Vec<Value<'_>> = lists.iter().flat_map(|list| list.items()).collect();
     let spelled = |id: &String| {
         let own = items.iter().find(|item| is_called(backlog, **item, id));
@@ -51,7 +50,7 @@ fn dependencies(backlog: &Backlog, object: &str, root: Value<'_>, wanted: &[Stri
     let wanted: Vec<String> = wanted.iter().map(spelled).collect();
     let style = Style::of(object);
     let Some((first, others)) = lists.split_first() else {
-        return vec![set_member(root, depends_key(backlog.dialect), &style.list(&wanted), &[])];
+        return vec![set_member(root, depends_key(backlog), &style.list(&wanted), &[])];
     };
     let emptied = others.iter().filter(|list| list.kind() == Kind::Array && list.items().next().is_some());
     let emptied = emptied.map(|list| Change { range: list.span(), with: "[]".to_owned() });

@@ -11,8 +11,8 @@ use wiggum_engine::error::chain;
 use wiggum_engine::state_dir::StateDir;
 use wiggum_engine::status;
 use wiggum_engine::{Host, Machine};
+use wiggum_workspace::beneath;
 use wiggum_workspace::git::Git;
-use wiggum_workspace::paths::write_whole;
 use wiggum_workspace::process;
 
 use super::{Finding, git_lines};
@@ -65,8 +65,6 @@ pub(super) fn mend(finding: &mut Finding) {
 }
 
 fn apply(remedy: Remedy) -> Result<String, Failure> {
-    let workspace = workspace()?;
-    let dir = StateDir::of(&workspace);
     match remedy {
         Remedy::FreeLease(id) => free_lease(id),
         Remedy::EndProcesses(id) => {
@@ -81,7 +79,7 @@ fn apply(remedy: Remedy) -> Result<String, Failure> {
             Ok("removed".to_owned())
         }
         Remedy::MakePrivate => {
-            fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700))
+            fs::set_permissions(loops::require()?.dir.path(), fs::Permissions::from_mode(0o700))
                 .map_err(|error| Failure::other(error.to_string()))?;
             Ok("nobody else can read it now".to_owned())
         }
@@ -118,10 +116,9 @@ fn free_lease(id: LoopId) -> Result<String, Failure> {
 fn write_status_file(id: LoopId) -> Result<String, Failure> {
     let loops = idle(id)?;
     let text = status::projection(&loops.state(id)?, Timestamp::now());
-    let directory = loops.dir.loop_dir(id);
-    fs::create_dir_all(&directory)
-        .and_then(|()| write_whole(&directory.join("status.json"), text.as_bytes()))
-        .map_err(|error| Failure::other(error.to_string()))?;
+    let path = format!("{}/status.json", StateDir::shared_loop_dir(id));
+    beneath::replace(loops.checkout.path(), &path, text.as_bytes())
+        .map_err(|error| Failure::other(chain(&error)))?;
     Ok("written anew from the journal".to_owned())
 }
 

@@ -6,6 +6,7 @@ use wiggum_backlog::Backlog;
 use wiggum_core::checker;
 use wiggum_core::state::Loop;
 use wiggum_engine::backlog_file::difference;
+use wiggum_engine::state_dir::StateDir;
 use wiggum_engine::status::Status;
 use wiggum_store::LoopRecord;
 use wiggum_workspace::git::Git;
@@ -14,7 +15,7 @@ use wiggum_workspace::process;
 use super::fix::Remedy;
 use super::{Finding, git_lines};
 use crate::commands::backlog;
-use crate::commands::loops::{Lease, Loops};
+use crate::commands::loops::{DeskError, Lease, Loops};
 use crate::commands::notify;
 use crate::failure::Failure;
 use wiggum_engine::words::counted;
@@ -124,7 +125,7 @@ fn engine(loops: &Loops, record: &LoopRecord, findings: &mut Vec<Finding>) -> Re
 
 /// `status.json`, which other programs read, may be behind after a kill.
 fn stale_status(loops: &Loops, record: &LoopRecord) -> Result<Option<Finding>, Failure> {
-    let file = loops.dir.loop_dir(record.id).join("status.json");
+    let file = loops.checkout.path().join(StateDir::shared_loop_dir(record.id)).join("status.json");
     let last = loops.store.last_seq(record.id)?;
     let found = fs::read_to_string(file).ok().and_then(|text| serde_json::from_str::<Status>(&text).ok());
     if last == 0 || found.is_some_and(|status| status.seq == last) {
@@ -163,14 +164,19 @@ pub(super) fn backlog() -> Vec<Finding> {
         }
     };
     let mut findings = Vec::from_iter(half_written(&open));
-    if let Err(error) = open.file.refresh() {
-        findings.push(Finding::failure("backlog", crate::commands::backlog::broken(error)));
+    if let Err(error) = open.read() {
+        let failure = match error {
+            DeskError::Backlog(error) => crate::commands::backlog::broken(error),
+            error => error.into(),
+        };
+        findings.push(Finding::failure("backlog", failure));
         return findings;
     }
+    let unsupported = open.unsupported().unwrap_or_default();
     let Some(backlog) = open.file.backlog() else { return findings };
     findings
         .push(Finding::ok("backlog", format!("{}: {}", open.name, counted(backlog.tasks().len(), "task"))));
-    for problem in backlog.unsupported() {
+    for problem in unsupported {
         findings.push(Finding::problem("backlog", problem.to_string(), "skip the task, or remove the field"));
     }
     match open.any_state() {

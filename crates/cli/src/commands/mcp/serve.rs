@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use jiff::Timestamp;
 use serde_json::json;
 use wiggum_door::Access;
+use wiggum_engine::checkout::Checkout;
 use wiggum_engine::desk::backlog::OpenBacklog;
 use wiggum_engine::desk::launch::Launched;
 use wiggum_engine::reports;
@@ -23,11 +24,11 @@ use crate::started;
 use crate::term;
 
 pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode, Failure> {
-    let workspace = loops::workspace()?;
+    let checkout = loops::checkout()?;
     let audience = audience(args.whom)?;
     let by = format!("{} (MCP)", who());
-    let program = Box::new(Here { workspace: workspace.clone() });
-    let office = Office { workspace, which: args.which.clone(), audience, by, program };
+    let program = Box::new(Here { checkout: checkout.clone() });
+    let office = Office { checkout, which: args.which.clone(), audience, by, program };
     let served = match &args.http {
         None => serve_stdio(office),
         Some(_) if matches!(office.audience, Audience::Agent(_)) => {
@@ -107,7 +108,7 @@ fn snippet(access: &Access, address: SocketAddr) -> String {
 
 /// This program, in the repository it was started in.
 struct Here {
-    workspace: PathBuf,
+    checkout: Checkout,
 }
 
 impl Program for Here {
@@ -125,8 +126,8 @@ impl Program for Here {
         let at = Timestamp::now();
         let arguments = arguments(options, found.file.path(), &name);
         let cannot = |error: std::io::Error| Refusal::new(format!("cannot start the loop: {error}"));
-        let (pid, log) =
-            started::apart(&self.workspace, &self.workspace, &name, &arguments).map_err(cannot)?;
+        let dir = self.checkout.open(None).map_err(|error| refusal(error.into()))?;
+        let (pid, log) = started::apart(&dir, self.checkout.path(), &name, &arguments).map_err(cannot)?;
         Ok(Launched { pid, backlog: found.name, name, log, at })
     }
 }
@@ -138,8 +139,8 @@ impl Here {
             Refusal::new(format!("there is no backlog `{named}` in this repository"))
                 .hint("name a file by its path inside the repository")
         };
-        let path = self.workspace.join(named).canonicalize().map_err(|_| outside())?;
-        let root = self.workspace.canonicalize().map_err(|_| outside())?;
+        let path = self.checkout.path().join(named).canonicalize().map_err(|_| outside())?;
+        let root = self.checkout.path().canonicalize().map_err(|_| outside())?;
         if path.starts_with(root) && path.is_file() { Ok(path) } else { Err(outside()) }
     }
 

@@ -1,9 +1,11 @@
-//! `wiggum monitor`: all loops of the machine at a glance, and what has to be done about them.
+//! `wiggum monitor`: all loops of the machine at a glance, those in sessions and panes too, and what
+//! has to be done about them.
 //!
 //! It decides nothing that an engine decides: it nudges through the store, calls people, and lets a run
 //! go on whose engine died. It looks when something changes; a clock only keeps the shown times young.
 
 mod care;
+mod sessions;
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
@@ -13,16 +15,19 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
+use wiggum_engine::checkout::Checkout;
 use wiggum_engine::desk::machine;
 use wiggum_engine::state_dir::StateDir;
 
 use crate::args::MonitorArgs;
 use crate::commands::health::{self, LoopHealth, health_word, state_words};
 use crate::commands::loops::{self, Loops};
-use crate::commands::{print_json, surroundings};
+use crate::commands::{print_json, surroundings, surroundings_of};
 use crate::failure::Failure;
 use crate::narrate::elapsed;
+use crate::session::known;
 use crate::term::{self, Reader, Style};
+use sessions::{ShownRow, WorkerRow};
 use wiggum_engine::desk::watch::{Happened, Watch};
 use wiggum_engine::words::one_line;
 
@@ -46,6 +51,7 @@ struct Row {
 #[derive(Debug, Default)]
 struct View {
     rows: Vec<Row>,
+    workers: Vec<WorkerRow>,
     /// Stores that could not be read.
     problems: Vec<String>,
     places: Vec<PathBuf>,
@@ -65,7 +71,10 @@ pub(crate) fn monitor(args: &MonitorArgs) -> Result<ExitCode, Failure> {
         if reader == Reader::Gone {
             return Ok(ExitCode::SUCCESS);
         }
-        let watch = Watch::over(&view.places);
+        // The first must exist, or it would be looked for again and again.
+        let here = PathBuf::from(".");
+        let watch =
+            Watch::over(if view.places.is_empty() { std::slice::from_ref(&here) } else { &view.places });
         watch.tell_end_of_reader();
         if watch.wait(Some(REFRESH)) == Happened::ReaderGone {
             return Ok(ExitCode::SUCCESS);
@@ -77,23 +86,30 @@ pub(crate) fn monitor(args: &MonitorArgs) -> Result<ExitCode, Failure> {
 fn look(args: &MonitorArgs) -> Result<View, Failure> {
     let mut view = View::default();
     let now = Timestamp::now();
-    for (dir, asked_for) in stores(args)? {
-        match look_at(&dir, asked_for, args.restart, now) {
+    for (checkout, asked_for) in stores(args)? {
+        let dir = checkout.find()?;
+        match look_at(&checkout, asked_for, args.restart, now) {
             Ok(rows) => {
-                view.places.push(dir.path().to_owned());
-                view.places.extend(rows.iter().map(|row| dir.path().join("loops").join(&row.health.loop_id)));
+                if let Some(dir) = dir {
+                    let loops = rows.iter().map(|row| dir.path().join("loops").join(&row.health.loop_id));
+                    view.places.extend(loops);
+                    view.places.push(dir.path().to_owned());
+                }
                 view.rows.extend(rows);
             }
-            Err(failure) => view.problems.push(format!("{}: {}", dir.path().display(), failure.message)),
+            Err(failure) => {
+                view.problems.push(format!("{}: {}", checkout.path().display(), failure.message));
+            }
         }
+        let (workers, problems) = sessions::look_at(checkout.path(), now);
+        view.workers.extend(workers);
+        view.problems.extend(problems);
     }
     Ok(view)
 }
 
-fn look_at(dir: &StateDir, asked_for: bool, restart: bool, now: Timestamp) -> Result<Vec<Row>, Failure> {
-    let Some(mut loops) = dir.path().parent().map(Loops::of).transpose()?.flatten() else {
-        return Ok(Vec::new());
-    };
+fn look_at(checkout: &Checkout, asked_for: bool, restart: bool, now: Timestamp) -> Result<Vec<Row>, Failure> {
+    let Some(mut loops) = Loops::of(checkout)? else { return Ok(Vec::new()) };
     let mut rows = Vec::new();
     for record in loops.all()? {
         let health = health::of(&loops, &record)?;
@@ -112,8 +128,8 @@ fn is_recent(loops: &Loops, record: &wiggum_store::LoopRecord, now: Timestamp) -
 }
 
 /// Where loops may be, each once: those asked for first.
-fn stores(args: &MonitorArgs) -> Result<Vec<(StateDir, bool)>, Failure> {
-    let mut found: Vec<(PathBuf, bool)> = Vec::new();
+fn stores(args: &MonitorArgs) -> Result<Vec<(Checkout, bool)>, Failure> {
+    let mut found: Vec<(Checkout, bool)> = Vec::new();
     for store in &args.stores {
         let place = store.canonicalize().map_err(|error| {
             Failure::usage(format!("cannot look at {}: {error}", store.display()))
@@ -124,39 +140,49 @@ fn stores(args: &MonitorArgs) -> Result<Vec<(StateDir, bool)>, Failure> {
         } else {
             place
         };
-        found.push((workspace, true));
+        found.push((surroundings_of(workspace).checkout()?, true));
     }
-    found.extend(loops::workspace().ok().map(|workspace| (workspace, true)));
-    found.extend(registered()?.into_iter().map(|workspace| (workspace, false)));
-    let mut seen = BTreeSet::new();
-    let each_once = found.into_iter().filter(|(workspace, _)| seen.insert(workspace.clone()));
-    Ok(each_once
-        .map(|(workspace, asked_for)| (StateDir::of(&workspace), asked_for))
-        .filter(|(dir, _)| dir.database().exists())
-        .collect())
+    found.extend(loops::checkout().ok().map(|checkout| (checkout, true)));
+    found.extend(registered()?.into_iter().map(|checkout| (checkout, false)));
+    for workspace in known::all() {
+        found.push((surroundings_of(workspace).checkout()?, false));
+    }
+    Ok(machine::each_once(found, |(checkout, _)| checkout))
 }
 
 /// What this machine knows of, as far as it is still there.
-fn registered() -> Result<Vec<PathBuf>, Failure> {
+fn registered() -> Result<Vec<Checkout>, Failure> {
     let Some(file) = surroundings()?.registry() else { return Ok(Vec::new()) };
-    Ok(machine::registered(&file)?.into_iter().map(|place| place.workspace).collect())
+    Ok(machine::registered(&file)?.into_iter().map(|place| place.checkout).collect())
 }
 
 fn show_once(view: &View, json: bool) -> Result<ExitCode, Failure> {
     view.problems.iter().for_each(|problem| term::note(&format!("warning: {problem}\n")));
     if json {
-        return print_json(&view.rows);
+        let loops = view.rows.iter().map(Shown::Loop);
+        let workers = view.workers.iter().map(|row| Shown::Worker(Box::new(row.shown())));
+        return print_json(&loops.chain(workers).collect::<Vec<_>>());
     }
-    Ok(term::print(&table(view, Style::for_stdout())))
+    Ok(term::print(&tables(view, Style::for_stdout())))
+}
+
+/// One row for other programs; all but loops have a `kind`.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Shown<'a> {
+    Loop(&'a Row),
+    Worker(Box<ShownRow<'a>>),
 }
 
 /// The whole screen anew, and a bell for what a person has not been called for yet.
 fn redraw(view: &View, told: &mut BTreeSet<String>) -> Reader {
-    let alerts: BTreeSet<String> = view.rows.iter().filter_map(key).collect();
+    let of_workers =
+        view.workers.iter().filter_map(|row| Some(format!("{} {}", row.name(), row.alert.as_ref()?)));
+    let alerts: BTreeSet<String> = view.rows.iter().filter_map(key).chain(of_workers).collect();
     let bell = if alerts.is_subset(told) { "" } else { "\x07" };
     *told = alerts;
     let problems: String = view.problems.iter().map(|problem| format!("! {}\n", one_line(problem))).collect();
-    term::print_to_reader(&format!("\x1b[H\x1b[2J{}{problems}{bell}", table(view, Style::for_stdout())))
+    term::print_to_reader(&format!("\x1b[H\x1b[2J{}{problems}{bell}", tables(view, Style::for_stdout())))
 }
 
 /// A line for each loop whenever something about it has changed.
@@ -170,6 +196,20 @@ fn tell_changes(view: &View, json: bool, told: &mut BTreeSet<String>) -> Reader 
             match json {
                 true => out.push_str(&serde_json::to_string(row).unwrap_or_default()),
                 false => out.push_str(&line(row, style).join("  ")),
+            }
+            out.push('\n');
+        }
+        now_told.insert(key);
+    }
+    let now = Timestamp::now();
+    for row in &view.workers {
+        let key = row.change_key(now);
+        if !told.contains(&key) {
+            match json {
+                true => out.push_str(&serde_json::to_string(&row.shown()).unwrap_or_default()),
+                false => {
+                    out.push_str(&with_alert(row.cells(style, now).to_vec(), row.alert.as_ref()).join("  "))
+                }
             }
             out.push('\n');
         }
@@ -194,26 +234,46 @@ fn change_key(row: &Row) -> String {
     let health = seen.health.as_ref().map(|health| (health.health.clone(), health.nudges));
     format!(
         "{:?}",
-        (&seen.loop_id, &seen.state, seen.interrupted, seen.done, health, &row.alert, &seen.breaker.state)
+        (&seen.loop_id, &seen.state, seen.activity, seen.done, health, &row.alert, &seen.breaker.state)
     )
 }
 
-fn table(view: &View, style: Style) -> String {
-    if view.rows.is_empty() {
-        return "no loops: `wiggum run` starts one\n".to_owned();
+/// A table of the loops, and one of the sessions and dispatched agents.
+fn tables(view: &View, style: Style) -> String {
+    let alert = |alert: &String| format!("  {} {}\n", style.red("!"), one_line(alert));
+    let loops = view.rows.iter().map(|row| {
+        let did = row.did.iter().map(|did| format!("  {} {}\n", style.cyan("»"), one_line(did)));
+        let below = row.alert.iter().map(alert).chain(did).collect();
+        (cells(row, Style::plain()), cells(row, style), below)
+    });
+    let now = Timestamp::now();
+    let workers = view.workers.iter().map(|row| {
+        (row.cells(Style::plain(), now), row.cells(style, now), row.alert.iter().map(alert).collect())
+    });
+    let loops = table(["LOOP", "STATE", "DONE", "AGENT", "LAST BEAT", "WHERE"], loops.collect(), style);
+    let workers = table(WorkerRow::HEADING, workers.collect(), style);
+    match (loops.is_empty(), workers.is_empty()) {
+        (true, true) => "no loops: `wiggum run` starts one, `/ralph-loop` one in a session\n".to_owned(),
+        (false, false) => format!("{loops}\n{workers}"),
+        (true, false) | (false, true) => loops + &workers,
     }
-    let heading = ["LOOP", "STATE", "DONE", "AGENT", "LAST BEAT", "WHERE"].map(str::to_owned);
-    let rows: Vec<[String; 6]> = view.rows.iter().map(|row| cells(row, Style::plain())).collect();
-    let widths: Vec<usize> = (0..6)
-        .map(|column| {
-            rows.iter().chain([&heading]).map(|cells| cells[column].chars().count()).max().unwrap_or(0)
-        })
-        .collect();
+}
+
+/// Each row as it is without colours, with them, and with what stands below it.
+fn table(heading: [&str; 6], rows: Vec<([String; 6], [String; 6], String)>, style: Style) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let heading = heading.map(str::to_owned);
+    let width = |column: usize| {
+        let cells = rows.iter().map(|(plain, ..)| plain).chain([&heading]);
+        cells.map(|cells| cells[column].chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..6).map(width).collect();
     let mut out = pad(&heading, &heading, &widths, |text| style.bold(text));
-    for (row, plain) in view.rows.iter().zip(&rows) {
-        out.push_str(&pad(&cells(row, style), plain, &widths, str::to_owned));
-        out.extend(row.alert.iter().map(|alert| format!("  {} {}\n", style.red("!"), one_line(alert))));
-        out.extend(row.did.iter().map(|did| format!("  {} {}\n", style.cyan("»"), one_line(did))));
+    for (plain, painted, below) in &rows {
+        out.push_str(&pad(painted, plain, &widths, str::to_owned));
+        out.push_str(below);
     }
     out
 }
@@ -241,13 +301,22 @@ fn cells(row: &Row, style: Style) -> [String; 6] {
         health.map_or("-".to_owned(), |health| health_word(&health.health, style))
             + &task.unwrap_or_default(),
         health.map_or("-".to_owned(), |health| format!("{} ago", elapsed(health.last_beat, now))),
-        format!("{} {}", one_line(&seen.repository), one_line(&seen.backlog)),
+        format!("{} {}{}", one_line(&seen.repository), one_line(&seen.backlog), gone(&seen.repository)),
     ]
 }
 
+/// Loops outlast the directory in which they ran.
+fn gone(repository: &str) -> &'static str {
+    if Path::new(repository).exists() { "" } else { " (no longer there)" }
+}
+
+fn with_alert(mut parts: Vec<String>, alert: Option<&String>) -> Vec<String> {
+    parts.extend(alert.map(|alert| format!("! {}", one_line(alert))));
+    parts
+}
+
 fn line(row: &Row, style: Style) -> Vec<String> {
-    let mut parts: Vec<String> = cells(row, style).to_vec();
-    parts.extend(row.alert.iter().map(|alert| format!("! {}", one_line(alert))));
+    let mut parts = with_alert(cells(row, style).to_vec(), row.alert.as_ref());
     parts.extend(row.did.iter().map(|did| format!("» {}", one_line(did))));
     parts
 }

@@ -73,6 +73,7 @@ impl Record {
                 self.message = Some(result.clone());
                 self.trouble = error.as_ref().map(|error| error.message.clone());
             }
+            Event::CommitsFound { commit, .. } => self.base = Some(commit.clone()),
             Event::TreeTaken { flags, .. } => self.flags.extend(flags.iter().cloned()),
             // What was seen of it was seen of another tree.
             Event::TreeAltered { .. } => {

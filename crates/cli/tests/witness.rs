@@ -1,0 +1,532 @@
+//! Done is witnessed: checks that fail already, checks that were changed, and what a person is told of both.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test may fail here")]
+
+mod support;
+
+use std::fs;
+
+use support::{Sandbox, WORKER};
+use wiggum_core::checker;
+use wiggum_core::event::{Event, Flag, FlagKind};
+
+/// A project whose test script knows what the product does.
+fn project() -> Sandbox {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write("Makefile", "test:\n\tsh tests/run.sh\n");
+    sandbox.write("tests/run.sh", "grep -q hello greeting.txt\n");
+    sandbox.write("greeting.txt", "hello\n");
+    sandbox.commit_all("project");
+    sandbox
+}
+
+/// Writes the product, then what the loop's check runs, and claims.
+fn writes_check(script: &str) -> String {
+    format!(
+        r#"echo hello > "$WIGGUM_TASK_ID.txt"
+printf '%s\n' '#!/bin/sh' '{script}' > verify.sh && chmod +x verify.sh
+echo '<promise>DONE</promise>'"#
+    )
+}
+
+#[test]
+fn a_check_that_cannot_run_yet_is_told_and_the_run_goes_on() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let run = sandbox.run(WORKER, &["--verify", "./verify.sh"]).exits(6);
+    let told = run.stdout.find("cannot run yet").expect(&run.stdout);
+    assert!(told < run.stdout.find("Iteration 1").expect(&run.stdout), "{}", run.stdout);
+    // At the claim it fails as any other.
+    assert_eq!(agents(&sandbox), 3);
+    sandbox.wiggum(&["inbox"]).exits(0).says("verify.sh");
+    sandbox.write("wiggum.toml", "[checks]\nverify = \"./verify.sh\"\n");
+    sandbox.wiggum(&["doctor"]).says("`./verify.sh` cannot run yet");
+
+    // A program that is in no PATH is the same.
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.run(WORKER, &["--verify", "no-such-program-here x"]).exits(6).says("cannot run yet");
+    // Where nothing is looked at before the first agent, it is told all the same.
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let run = sandbox.run(WORKER, &["--verify", "./verify.sh", "--baseline", "off"]).exits(6);
+    assert!(run.stderr.contains("`./verify.sh` cannot run yet"), "{}", run.stderr);
+    // What can never be right is refused.
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let refused = sandbox.run(WORKER, &["--verify", "echo 'never closed"]).exits(2);
+    assert!(refused.stderr.contains("the verify command is not valid"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_check_that_the_agent_wrote_itself_verifies_nothing() {
+    let redefined = |sandbox: &Sandbox| {
+        let state = sandbox.events();
+        state.iter().any(|event| match event {
+            Event::WorkInspected { flags, .. } => {
+                flags.iter().any(|flag| flag.kind == FlagKind::CheckRedefined && flag.what == "verify.sh")
+            }
+            _ => false,
+        })
+    };
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.run(&writes_check("true"), &["--verify", "./verify.sh"]).exits(0).says("unverified");
+    assert!(redefined(&sandbox));
+    assert!(
+        sandbox.trailer("HEAD", "Wiggum-Evidence").starts_with("only checks that the agent wrote itself")
+    );
+    sandbox.wiggum(&["report"]).says("verify.sh");
+
+    // Whoever asks for the check gets it.
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let prd = sandbox
+        .read("PRD.json")
+        .replace("\"title\":", "\"description\": \"Write verify.sh too.\", \"title\":");
+    sandbox.write("PRD.json", &prd);
+    sandbox.commit_all("backlog");
+    let run = sandbox.run(&writes_check("grep -q hello A.txt"), &["--verify", "./verify.sh"]).exits(0);
+    assert!(!run.stdout.contains("unverified") && !redefined(&sandbox), "{}", run.stdout);
+
+    // A task's own check is no better if the agent wrote it.
+    let sandbox = Sandbox::new();
+    sandbox.write("TODO.md", "- [ ] **A**: Say hello\n  - check: `./verify.sh`\n");
+    sandbox.commit_all("backlog");
+    sandbox.run(&writes_check("true"), &[]).exits(0).says("unverified");
+    assert!(redefined(&sandbox));
+
+    // Another check that could run before is evidence.
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let both = ["--verify", "./verify.sh", "--verify", "test ! -e broken"];
+    let run = sandbox.run(&writes_check("true"), &both).exits(0);
+    assert!(!run.stdout.contains("unverified") && redefined(&sandbox), "{}", run.stdout);
+}
+
+/// How often an agent was started.
+fn agents(sandbox: &Sandbox) -> usize {
+    let by_agent = |event: &Event| matches!(event, Event::IterationStarted { accepted: false, .. });
+    sandbox.events().iter().filter(|event| by_agent(event)).count()
+}
+
+#[test]
+fn checks_that_fail_already_cost_no_agent() {
+    let sandbox = Sandbox::with_tasks(&["A", "B", "C"]);
+    let verify = ["--verify", "echo 'error: it is broken'; exit 3"];
+    let run = sandbox.run(WORKER, &verify).exits(6).says("fails").says("error: it is broken");
+    assert!(run.stdout.contains("wiggum answer q1") || run.stdout.contains("wiggum inbox"), "{}", run.stdout);
+    assert_eq!(agents(&sandbox), 0);
+    sandbox
+        .wiggum(&["inbox"])
+        .exits(0)
+        .says("the checks fail before any agent has worked")
+        .says("error: it is broken");
+
+    // The question is kept, and asked once.
+    sandbox.run(WORKER, &verify).exits(6);
+    assert_eq!((agents(&sandbox), sandbox.state().questions.len()), (0, 1));
+    // Repaired by somebody, nothing is left to ask.
+    sandbox.run(WORKER, &["--verify", "true"]).exits(0);
+    assert_eq!(sandbox.state().questions.len(), 0);
+}
+
+#[test]
+fn the_same_failing_check_is_not_paid_for_over_and_over() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let run =
+        sandbox.run(WORKER, &["--verify", "echo 'error: never'; exit 1", "--baseline", "go-on"]).exits(6);
+    assert_eq!(agents(&sandbox), 3);
+    assert!(run.stdout.contains("the same checks failed each time"), "{}", run.stdout);
+    let asked = sandbox.state().questions.values().next().unwrap().question.clone();
+    assert!(asked.context.contains("error: never"), "{asked:?}");
+}
+
+#[test]
+fn a_tree_that_passed_is_not_checked_again() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let verify = ["--verify", r#"echo ran >> "$SANDBOX/ran""#];
+    sandbox.run(WORKER, &verify).exits(0);
+    assert_eq!(sandbox.note("ran").lines().count(), 2, "before the work, and after it");
+    sandbox.write(
+        "PRD.json",
+        &sandbox
+            .read("PRD.json")
+            .replace("true }", "true },\n    { \"id\": \"B\", \"title\": \"b\", \"passes\": false }"),
+    );
+    sandbox.run(WORKER, &verify).exits(0);
+    assert_eq!(sandbox.note("ran").lines().count(), 3, "the last commit is known to pass");
+}
+
+#[test]
+fn what_is_about_tasks_or_cannot_run_yet_is_told_and_left_out() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write("check.sh", "test -s \"$WIGGUM_TASK_ID.txt\"\n");
+    sandbox.commit_all("check");
+    sandbox.run(WORKER, &["--verify", "sh check.sh"]).exits(0).says("check.sh is about single tasks");
+
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let agent = r#"printf 'test:\n\ttest -s A.txt\n' > Makefile; echo a > A.txt; claim"#;
+    sandbox.run(agent, &["--verify", "make test"]).exits(0).says("cannot run yet").says("A done");
+}
+
+#[test]
+fn what_a_check_leaves_in_the_untouched_tree_is_no_work() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.run(WORKER, &["--verify", "echo litter > litter.txt"]).exits(0);
+    assert_eq!(sandbox.changed_in("HEAD"), ["A.txt", "PRD.json"]);
+    sandbox.assert_clean();
+}
+
+#[test]
+fn repairing_can_be_made_the_first_task() {
+    let sandbox = project();
+    sandbox.write("greeting.txt", "good morning\n");
+    sandbox.commit_all("broken");
+    let agent = r#"keep_prompt
+        case $WIGGUM_TASK_ID in repair-*) echo hello > greeting.txt;; *) echo a > a.txt;; esac
+        claim"#;
+    sandbox.run(agent, &["--verify", "make test", "--baseline", "repair"]).exits(0);
+    assert_eq!(sandbox.worked_on(), ["repair-1", "A"]);
+    assert!(sandbox.prompt("repair-1", 1).contains("`make test` fails"), "{}", sandbox.prompt("repair-1", 1));
+    assert!(sandbox.read("PRD.json").contains("repair-1"));
+    sandbox.assert_clean();
+}
+
+#[test]
+fn a_check_of_its_own_that_passes_already_is_told_to_the_agent() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .write("TODO.md", "- [ ] **T1**: Do it\n  - check: `test -f README`\n  - check: `test -f a.txt`\n");
+    sandbox.commit_all("backlog");
+    let run = sandbox.run("keep_prompt; touch a.txt; claim", &["TODO.md"]).exits(0);
+    assert!(run.stdout.contains("before T1 begins, `test -f README` passes"), "{}", run.stdout);
+    let prompt = sandbox.prompt("T1", 1);
+    assert!(prompt.contains("`test -f README` (passes already, before your work"), "{prompt}");
+    assert!(!prompt.contains("`test -f a.txt` (passes"), "{prompt}");
+}
+
+#[test]
+fn whoever_guts_the_check_is_refused_with_both_outputs() {
+    let sandbox = project();
+    let cheat = r#"keep_prompt; echo bye > greeting.txt; printf 'test:\n\t@true\n' > Makefile; claim"#;
+    let run = sandbox.run(cheat, &["--verify", "make test"]).exits(6);
+    assert!(run.stdout.contains("changed what defines a check: Makefile recipe `test`"), "{}", run.stdout);
+    let prompt = sandbox.prompt("A", 2);
+    assert!(prompt.contains("with its former definition") && prompt.contains("<changed-checks>"), "{prompt}");
+    assert_ne!(sandbox.state_of("A"), "done");
+    sandbox.assert_clean();
+
+    // The same recipe in other words is fine: with the former one it passes too.
+    let sandbox = project();
+    let honest = r#"printf 'test:\n\tsh tests/run.sh\n\t@echo all well\n' > Makefile; echo a > A.txt; claim"#;
+    sandbox.run(honest, &["--verify", "make test"]).exits(0);
+    assert!(sandbox.has_flag(FlagKind::CheckRedefined));
+    sandbox.wiggum(&["report"]).exits(0).says("what defines a check was changed: Makefile");
+    assert!(sandbox.trailer("HEAD", "Wiggum-Evidence").contains("former definition"));
+    sandbox.assert_clean();
+}
+
+#[test]
+fn a_file_that_a_check_runs_may_be_what_the_task_is_about() {
+    for (check, file) in [
+        ("python3 src/app.py | grep -q new", "src/app.py"),
+        ("python3 src/app.py", "src/app.py"),
+        ("./build.sh", "build.sh"),
+        ("node index.js", "index.js"),
+        ("node --check index.js", "index.js"),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.write("src/app.py", "print('old')\n");
+        sandbox.write("index.js", "console.log('old')\n");
+        sandbox.write_program("build.sh", "#!/bin/sh\necho old\n");
+        sandbox.write("TODO.md", &format!("- [ ] **T1**: Say something new\n  - check: `{check}`\n"));
+        sandbox.commit_all("project");
+        let agent = format!("sed -i s/old/new/ {file}; claim");
+        sandbox.run(&agent, &["TODO.md"]).exits(0);
+        assert!(sandbox.has_flag(FlagKind::CheckedProduct), "{check}");
+        assert_eq!(sandbox.state_of("T1"), "done");
+    }
+}
+
+#[test]
+fn whoever_says_why_gets_a_persons_decision_and_accepting_needs_no_agent() {
+    let sandbox = project();
+    let agent = r#"echo good morning > greeting.txt; echo 'grep -q morning greeting.txt' > tests/run.sh
+        echo '<changed-checks>the greeting is a new one</changed-checks>'; claim"#;
+    sandbox.run(agent, &["--verify", "make test"]).exits(6);
+    sandbox.wiggum(&["inbox"]).exits(0).says("the greeting is a new one").says("tests/run.sh");
+    assert_eq!(agents(&sandbox), 1);
+    sandbox.wiggum(&["answer", "q1", "1"]).exits(0);
+    sandbox.run("touch somebody-worked", &["--verify", "make test"]).exits(0);
+    assert_eq!((agents(&sandbox), sandbox.exists("somebody-worked")), (1, false));
+    assert_eq!(sandbox.changed_in("HEAD"), ["PRD.json", "greeting.txt", "tests/run.sh"]);
+    sandbox.assert_clean();
+
+    // A task that asks for it is asked about too.
+    let sandbox = Sandbox::new();
+    sandbox.write("tests/run.sh", "exit 0\n");
+    sandbox.write("TODO.md", "- [ ] **T1**: Let tests/run.sh be strict\n");
+    sandbox.commit_all("project");
+    let agent = "rm tests/run.sh; echo 'exit 0 # strict' > tests/run.sh; claim";
+    sandbox.run(agent, &["TODO.md", "--verify", "sh tests/run.sh"]).exits(0);
+}
+
+#[test]
+fn killed_anywhere_around_these_checks_it_comes_to_the_same() {
+    let make = || {
+        let sandbox = project();
+        sandbox.write("tests/run.sh", "echo litter > litter.txt; grep -q hello greeting.txt\n");
+        sandbox.commit_all("litter");
+        sandbox
+    };
+    let agent = "echo '# more' >> tests/run.sh; echo a > A.txt; claim";
+    let mut sandbox = make();
+    let points = sandbox.base().join("points");
+    sandbox.env("WIGGUM_CRASH_LOG", points.to_str().unwrap());
+    sandbox.run(agent, &["--verify", "make test"]).exits(0);
+    let log = fs::read_to_string(&points).unwrap();
+    for name in ["before baseline", "former definition in place", "former definition put away"] {
+        assert!(log.lines().any(|point| point == name), "{name}");
+    }
+    let count = log.lines().count();
+    let full = std::env::var_os("WIGGUM_SWEEP").is_some();
+    let special = |at: &usize| {
+        let near = log.lines().skip(at.saturating_sub(2)).take(3);
+        near.into_iter()
+            .any(|point| point.contains("baseline") || point.contains("former") || point == "check ended")
+    };
+    for at in (1..=count).filter(|at| full || at % 9 == 4 || special(at)) {
+        let mut sandbox = make();
+        sandbox.env("WIGGUM_CRASH_AT", &at.to_string());
+        let command = sandbox.agent(agent);
+        let args = ["run", "--headless", "--agent-command", &command, "--verify", "make test"];
+        sandbox.launch(&sandbox.root, &args).outcome_only();
+        sandbox.env("WIGGUM_CRASH_AT", "1000000");
+        sandbox.wiggum(&args).exits(0);
+        assert_eq!(sandbox.changed_in("HEAD"), ["A.txt", "PRD.json", "tests/run.sh"], "killed at {at}");
+        assert!(sandbox.read("tests/run.sh").ends_with("# more\n"), "killed at {at}");
+        sandbox.assert_clean();
+        assert_eq!(checker::check(&sandbox.journal()), vec![], "killed at {at}");
+    }
+}
+
+#[test]
+fn an_agent_does_not_change_how_it_is_judged_in_the_backlog() {
+    let backlog = "- [ ] **T1**: Do it\n  - check: `test -f a.txt`\n- [ ] **T2**: Then this\n";
+    let begun = || {
+        let sandbox = Sandbox::new();
+        sandbox.write("TODO.md", backlog);
+        sandbox.commit_all("backlog");
+        sandbox
+    };
+    for cheat in ["sed -i 's/test -f a.txt/true/' TODO.md; claim", "sed -i /check:/d TODO.md; claim"] {
+        let sandbox = begun();
+        sandbox.run(cheat, &["TODO.md", "--max-retries", "0"]);
+        assert_ne!(sandbox.state_of("T1"), "done", "{cheat}");
+        assert!(
+            sandbox.read("TODO.md").starts_with("- [!] **T1**: Do it\n  - check: `test -f a.txt`\n"),
+            "{cheat}"
+        );
+        assert!(sandbox.has_flag(FlagKind::BacklogTouched), "{cheat}");
+    }
+    // Taken out, it is not done, but back.
+    let sandbox = begun();
+    sandbox.run("sed -i '/T1/,/check:/d' TODO.md; claim", &["TODO.md", "--max-retries", "0"]);
+    assert_ne!(sandbox.state_of("T1"), "done");
+    assert!(sandbox.read("TODO.md").starts_with("- [!] **T1**: Do it\n  - check: `test -f a.txt`\n"));
+    let said = |flag: &Flag| flag.detail.starts_with("`T1` was taken out and is still to be done; put back");
+    assert!(sandbox.flags().iter().any(said), "{:?}", sandbox.flags());
+    // What an agent adds is welcome, and so is work done.
+    let sandbox = begun();
+    let honest = "touch a.txt b.txt; sed -i 's/- \\[ \\] [*][*]T1.*/- [x] **T1**: Do it (it was easy)/' TODO.md
+        grep -q T3 TODO.md || printf '  - check: `test -f b.txt`\n- [ ] **T3**: And that\n' >> TODO.md; claim";
+    sandbox.run(honest, &["TODO.md"]).exits(0);
+    for task in ["T1", "T2", "T3"] {
+        assert_eq!(sandbox.state_of(task), "done", "{}", sandbox.read("TODO.md"));
+    }
+}
+
+#[test]
+fn a_title_with_a_remark_is_still_the_same_task() {
+    let sandbox = Sandbox::new();
+    sandbox.write("TODO.md", "- [ ] Mend the door\n- [ ] Paint it\n");
+    sandbox.commit_all("backlog");
+    let agent = "touch \"$WIGGUM_TASK_ID\"
+        sed -i 's/- \\[ \\] Mend the door/- [x] Mend the door (new hinge)/' TODO.md
+        grep -q lock TODO.md || echo '- [ ] Oil the lock' >> TODO.md; claim";
+    sandbox.run(agent, &["TODO.md"]).exits(0);
+    assert_eq!(sandbox.worked_on(), ["mend-the-door", "paint-it", "oil-the-lock"]);
+    assert_eq!(sandbox.read("TODO.md"), "- [x] Mend the door\n- [x] Paint it\n- [x] Oil the lock\n");
+}
+
+/// Nothing is configured: the check is found in the project's files.
+#[test]
+fn a_new_manifest_does_not_weaken_the_checks_of_later_runs() {
+    let begun = |files: &[(&str, &str)]| {
+        let sandbox = Sandbox::with_tasks(&["A", "B"]);
+        for (name, text) in files {
+            sandbox.write(name, text);
+        }
+        sandbox.commit_all("project");
+        sandbox
+    };
+    let one = ["--max-iterations", "1", "--max-retries", "0"];
+    let weaken = "printf 'test:\\n\\ttrue\\n' >> Makefile";
+    let strong = [("Makefile", "check:\n\t! test -f broken\n")];
+    // The first run's agent adds what is found before the former check.
+    let sandbox = begun(&strong);
+    sandbox.run(&format!("{weaken}; touch a.txt; claim"), &one).exits(3);
+    assert_eq!(sandbox.state_of("A"), "done");
+    let run = sandbox.run("touch broken; claim", &one);
+    run.says("`make test` is found now and runs beside `make check`");
+    assert_ne!(sandbox.state_of("B"), "done");
+    // Honest work is not refused by it.
+    let sandbox = begun(&strong);
+    sandbox.run(&format!("{weaken}; touch a.txt; claim"), &one).exits(3);
+    sandbox.run("touch b.txt; claim", &[]).exits(0);
+    let sandbox = begun(&[("README.md", "nothing yet\n")]);
+    sandbox.run(&format!("{}; claim", weaken.replace("true", "! test -f broken")), &one).exits(3);
+    let run = sandbox.run("touch broken; claim", &one);
+    run.never_says("the checks of this loop changed");
+    assert_ne!(sandbox.state_of("B"), "done", "the project that began empty is checked as soon as it can be");
+}
+
+#[test]
+fn an_agent_does_not_choose_how_later_work_is_judged() {
+    let setting = "printf '[checks]\\nverify = [\"true\"]\\n' > wiggum.toml";
+    for before in [None, Some("[checks]\nverify = [\"test -f greeting.txt\"]\n")] {
+        let sandbox = project();
+        if let Some(text) = before {
+            sandbox.write("wiggum.toml", text);
+            sandbox.commit_all("settings");
+        }
+        let run = sandbox.run(&format!("echo a > A.txt; {setting}; claim"), &[]).exits(6);
+        run.says("changed the settings of the loop");
+        assert!(sandbox.has_flag(FlagKind::ConfigTouched));
+        assert_ne!(sandbox.state_of("A"), "done");
+        // A person may want it.
+        sandbox.wiggum(&["answer", "q1", "1"]).exits(0);
+        sandbox.run("exit 1", &[]).exits(0);
+        assert_eq!((sandbox.state_of("A"), agents(&sandbox)), ("done", 1));
+    }
+    let sandbox = project();
+    sandbox.write("PRD.json", &support::prd(&["A"]).replace("Do A", "Set verify in wiggum.toml"));
+    sandbox.commit_all("a task about it");
+    sandbox.run(&format!("{setting}; claim"), &[]).exits(0);
+}
+
+/// Removing a feature with its tests is one decision.
+#[test]
+fn what_is_asked_for_in_tests_needs_one_answer() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox
+        .write("PRD.json", &support::prd(&["A"]).replace("Do A", "Remove sub, also from tests/test_calc.py"));
+    sandbox.write("calc.py", "def add(a, b): return a + b\ndef sub(a, b): return a - b\n");
+    let add = "def test_add():\n    assert add(1, 2) == 3\n";
+    let run_all = "\nfor name, test in list(globals().items()):\n    if name.startswith('test_'): test()\n";
+    let sub = "def test_sub():\n    assert sub(1, 2) == -1\n";
+    let head = "import sys; sys.path.insert(0, '.')\nfrom calc import";
+    sandbox.write("tests/test_calc.py", &format!("{head} add, sub\n{add}{sub}{run_all}"));
+    sandbox.commit_all("project");
+    let tests = format!("{head} add\n{add}{run_all}");
+    let agent = format!(
+        "echo 'def add(a, b): return a + b' > calc.py; cat > tests/test_calc.py <<'X'\n{tests}X\nclaim"
+    );
+    let verify = ["--verify", "python3 tests/test_calc.py"];
+    sandbox.run(&agent, &verify).exits(6);
+    assert_eq!(sandbox.state().questions.len(), 1);
+    sandbox.wiggum(&["answer", "q1", "accept"]).exits(0);
+    sandbox.run("exit 1", &verify).exits(0);
+    assert_eq!((sandbox.state_of("A"), agents(&sandbox)), ("done", 1));
+}
+
+/// A task that asks to change tests without naming them leads to a person, one that does not is refused.
+#[test]
+fn a_wish_to_change_tests_need_not_name_them() {
+    let agent =
+        "echo 'def add(a, b): return a + b + 1' > calc.py; sed -i 's/== 3/== 4/' tests/test_calc.py; claim";
+    for (wish, status) in [
+        ("add() shall return one more; update the tests", "parked"),
+        ("add() shall return one more; the tests must pass", "failed"),
+    ] {
+        let sandbox = Sandbox::with_tasks(&["A"]);
+        sandbox.write("PRD.json", &support::prd(&["A"]).replace("Do A", wish));
+        sandbox.write("calc.py", "def add(a, b): return a + b\n");
+        let test = "import sys; sys.path.insert(0, '.')\nfrom calc import add\nassert add(1, 2) == 3\n";
+        sandbox.write("tests/test_calc.py", test);
+        sandbox.commit_all("project");
+        let verify = ["--verify", "python3 -B tests/test_calc.py", "--max-retries", "0"];
+        sandbox.run(agent, &verify).exits(6);
+        assert_eq!(sandbox.state_of("A"), status, "{wish}");
+    }
+}
+
+/// To say that a check must pass is not to ask for another one.
+#[test]
+fn naming_a_check_is_no_leave_to_change_it() {
+    for (wish, status) in [("verify.sh must pass", "failed"), ("Let verify.sh look for bye", "done")] {
+        let sandbox = Sandbox::with_tasks(&["A"]);
+        sandbox.write("PRD.json", &support::prd(&["A"]).replace("Do A", wish));
+        sandbox.write("verify.sh", "grep -q hello greeting.txt\n");
+        sandbox.write("greeting.txt", "hello\n");
+        sandbox.commit_all("project");
+        let agent = "echo bye > greeting.txt; echo 'grep -q bye greeting.txt' > verify.sh; claim";
+        sandbox.run(agent, &["--verify", "sh verify.sh", "--max-retries", "0"]);
+        assert_eq!(sandbox.state_of("A"), status, "{wish}");
+    }
+}
+
+/// A directory with the name of the target: make says that it is up to date, and nothing was checked.
+#[test]
+fn a_check_for_which_make_has_nothing_to_do_verifies_nothing() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write("Makefile", "test:\n\tgrep -q hello greeting.txt\n");
+    sandbox.write("test/notes.txt", "x\n");
+    sandbox.commit_all("project");
+    let run = sandbox.run("echo a > A.txt; claim", &["--verify", "make test"]).exits(0);
+    run.says("add `.PHONY: test` to the Makefile").says("unverified");
+    assert_eq!(sandbox.state().tasks.counts().unverified, 1);
+
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write("Makefile", ".PHONY: test\ntest:\n\tgrep -q hello greeting.txt\n");
+    sandbox.write("test/notes.txt", "x\n");
+    sandbox.write("greeting.txt", "hello\n");
+    sandbox.commit_all("project");
+    sandbox.run("echo a > A.txt; claim", &["--verify", "make test"]).exits(0).never_says("unverified");
+}
+
+/// Checks that were green before tell nothing of a task for which nothing was done.
+#[test]
+fn a_claim_without_any_change_is_not_verified_by_checks_that_passed_before() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.run("claim", &["--verify", "true"]).exits(0).says("unverified");
+    assert_eq!(sandbox.state().tasks.counts().unverified, 1);
+    let evidence = "nothing was changed, and no check failed before (unverified)";
+    assert!(sandbox.trailer("HEAD", "Wiggum-Evidence").contains(evidence));
+
+    // Somebody's work, seen by a check that failed before; and what had been done before by another task.
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.run("echo a > A.txt; claim", &["--verify", "true"]).exits(0).never_says("unverified");
+    let sandbox = Sandbox::new();
+    sandbox.write(".gitignore", "built\n");
+    sandbox.write("TODO.md", "- [ ] T1: build it\n  - check: `test -e built`\n");
+    sandbox.commit_all("backlog");
+    sandbox.run("echo a > built; claim", &[]).exits(0);
+    assert_eq!(sandbox.state().tasks.counts().unverified, 0);
+}
+
+/// What the task before left unfinished is no part of the tree that a task begins with.
+#[test]
+fn a_tasks_own_check_looks_at_the_tree_without_the_work_of_others() {
+    let sandbox = Sandbox::new();
+    let first = "- [ ] T1: one\n  - check: `grep -q 42 T1.txt`\n";
+    sandbox.write("TODO.md", &format!("{first}- [ ] T2: two\n  - check: `test ! -e T1.txt`\n"));
+    sandbox.commit_all("backlog");
+    let run = sandbox.run("echo x > $WIGGUM_TASK_ID.txt; claim", &["--max-retries", "0"]).exits(6);
+    assert!(run.stdout.contains("`test ! -e T1.txt` passes"), "{}", run.stdout);
+    assert_eq!(sandbox.state_of("T2"), "done");
+}
+
+/// Whoever says that a task is done is told what becomes of the work so far.
+#[test]
+fn done_by_a_persons_word_leaves_the_kept_work_out_and_says_so() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.run("echo a > A.txt; claim", &["--verify", "test ! -e A.txt", "--max-retries", "0"]).exits(6);
+    sandbox.wiggum(&["answer", "q1", "done"]).exits(0);
+    sandbox.run("exit 1", &["--verify", "true"]).exits(0).says("is not in the tree (`git show ");
+    assert_eq!(sandbox.state_of("A"), "done");
+}
