@@ -188,6 +188,38 @@ fn temporary_name(path: &Path) -> String {
     format!(".{name}.{}-{count}{TEMPORARY}", std::process::id())
 }
 
+/// Removes a directory with all that is in it, also where somebody took away the right to look inside. Links are
+/// removed, not followed. What is not there is fine.
+pub fn remove_tree(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            open_up(path)?;
+            fs::remove_dir_all(path)
+        }
+        removed => removed,
+    }
+}
+
+/// Makes all directories below one writable to us.
+#[cfg(unix)]
+fn open_up(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            open_up(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn open_up(_path: &Path) -> io::Result<()> {
+    Ok(())
+}
+
 /// Removes what a crash in [`write_atomic`] left beside this file. Nobody may be writing it now.
 pub fn remove_temporary(path: &Path) -> io::Result<()> {
     let path = real(path).map_err(io::Error::other)?;

@@ -28,44 +28,7 @@ impl Git {
 
     /// `None` where only git itself can tell.
     pub fn head_from_files(&self) -> Option<Head> {
-        let path = self.git_dir.join("HEAD");
-        if path.is_symlink() {
-            return None;
-        }
-        let head = read(&path).ok()?;
-        let Some(reference) = head.strip_prefix("ref: ") else {
-            return Some(Head { branch: None, commit: Some(object_id(&head)?) });
-        };
-        let reference = reference.trim_end();
-        let branch = reference.strip_prefix("refs/heads/")?;
-        // What the reftable format writes here for older programs.
-        if branch == ".invalid" {
-            return None;
-        }
-        let commit = self.branch_commit(reference)?;
-        Some(Head { branch: Some(branch.to_owned()), commit })
-    }
-
-    /// The outer `None` means that git should be asked.
-    fn branch_commit(&self, reference: &str) -> Option<Option<String>> {
-        match read(&self.common_dir.join(reference)) {
-            Ok(content) => Some(Some(object_id(&content)?)),
-            Err(error) if is_absent(&error) => self.packed_commit(reference),
-            Err(_) => None,
-        }
-    }
-
-    fn packed_commit(&self, reference: &str) -> Option<Option<String>> {
-        let packed = match read(&self.common_dir.join("packed-refs")) {
-            Ok(packed) => packed,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(None),
-            Err(_) => return None,
-        };
-        let line = packed.lines().find_map(|line| line.strip_suffix(reference)?.strip_suffix(' '));
-        Some(match line {
-            Some(id) => Some(object_id(id)?),
-            None => None,
-        })
+        read_head(&self.git_dir, &self.common_dir)
     }
 
     fn head_from_git(&self) -> Result<Head, GitError> {
@@ -82,6 +45,48 @@ impl Git {
         };
         Ok(Head { branch, commit: self.resolve("HEAD^{commit}")? })
     }
+}
+
+/// `None` where only git itself can tell.
+pub(super) fn read_head(git_dir: &Path, common_dir: &Path) -> Option<Head> {
+    let path = git_dir.join("HEAD");
+    if path.is_symlink() {
+        return None;
+    }
+    let head = read(&path).ok()?;
+    let Some(reference) = head.strip_prefix("ref: ") else {
+        return Some(Head { branch: None, commit: Some(object_id(&head)?) });
+    };
+    let reference = reference.trim_end();
+    let branch = reference.strip_prefix("refs/heads/")?;
+    // What the reftable format writes here for older programs.
+    if branch == ".invalid" {
+        return None;
+    }
+    let commit = branch_commit(common_dir, reference)?;
+    Some(Head { branch: Some(branch.to_owned()), commit })
+}
+
+/// The outer `None` means that git should be asked.
+fn branch_commit(common_dir: &Path, reference: &str) -> Option<Option<String>> {
+    match read(&common_dir.join(reference)) {
+        Ok(content) => Some(Some(object_id(&content)?)),
+        Err(error) if is_absent(&error) => packed_commit(common_dir, reference),
+        Err(_) => None,
+    }
+}
+
+fn packed_commit(common_dir: &Path, reference: &str) -> Option<Option<String>> {
+    let packed = match read(&common_dir.join("packed-refs")) {
+        Ok(packed) => packed,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(None),
+        Err(_) => return None,
+    };
+    let line = packed.lines().find_map(|line| line.strip_suffix(reference)?.strip_suffix(' '));
+    Some(match line {
+        Some(id) => Some(object_id(id)?),
+        None => None,
+    })
 }
 
 /// The largest of these files, `packed-refs`, has some 70 bytes for each of a repository's branches and tags.

@@ -20,6 +20,7 @@ impl Git {
                 .to_vec();
         let shared = ["packed-refs.lock", "config.lock", "HEAD.lock", "shallow.lock"];
         locks.extend(shared.map(|name| self.common_dir.join(name)));
+        locks.extend(self.index.iter().map(|_| self.index_lock()));
         find_locks(&self.common_dir.join("refs"), &mut locks);
         locks.retain(|path| path.exists());
         locks.sort_unstable();

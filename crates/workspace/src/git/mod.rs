@@ -14,12 +14,14 @@
 //! agent ([`Git::with_confinement`]). Replaced objects and grafts are never obeyed.
 
 mod carry;
+mod config;
 mod glance;
 mod guardian;
 mod head;
 mod ignore;
 mod index;
 mod locks;
+mod private;
 mod references;
 mod reflog;
 mod status;
@@ -38,10 +40,12 @@ use crate::paths::file_id;
 use crate::process::{self, CommandLine, Input, Launch, LaunchError, Output};
 use crate::sandbox::Confinement;
 
+use config::Configuration;
 pub use glance::Known;
 pub use guardian::Guardian;
 pub use head::Head;
 pub use ignore::{STATE_DIR, STATE_FILES, ignoring_state};
+pub use private::{Mount, Private};
 pub use reflog::Move;
 pub use status::{Change, Entry, Status};
 pub use work::{PutBack, Squashed};
@@ -54,9 +58,11 @@ pub struct Git {
     git_dir: PathBuf,
     /// Shared by all work trees: refs, objects, hooks, configuration.
     common_dir: PathBuf,
+    /// Ours, where it is not the user's.
+    index: Option<PathBuf>,
     marker: Option<(String, String)>,
     env: Vec<(OsString, OsString)>,
-    settings: Arc<OnceLock<Settings>>,
+    configuration: Arc<OnceLock<Configuration>>,
     confinement: Option<Arc<Confinement>>,
 }
 
@@ -151,14 +157,15 @@ impl Git {
     pub fn new(root: &Path, marker: Option<(String, String)>) -> Self {
         let git_dir = head::git_dir(root);
         let common_dir = head::common_dir(&git_dir);
-        let settings = Arc::new(OnceLock::new());
+        let configuration = Arc::new(OnceLock::new());
         Self {
             root: root.to_owned(),
             git_dir,
             common_dir,
+            index: None,
             marker,
             env: Vec::new(),
-            settings,
+            configuration,
             confinement: None,
         }
     }
@@ -180,6 +187,24 @@ impl Git {
     pub fn with_env(mut self, env: Vec<(OsString, OsString)>) -> Self {
         self.env = env;
         self
+    }
+
+    /// With an index of our own: the user's stays as it is until [`Git::publish_index`].
+    #[must_use]
+    pub fn with_index(mut self, index: impl Into<PathBuf>) -> Self {
+        self.index = Some(index.into());
+        self
+    }
+
+    /// The same work tree with the user's own index.
+    #[must_use]
+    pub fn of_user(&self) -> Self {
+        Self { index: None, ..self.clone() }
+    }
+
+    /// Is the index another one than the user's?
+    pub fn has_own_index(&self) -> bool {
+        self.index.is_some()
     }
 
     pub fn root(&self) -> &Path {
@@ -286,18 +311,43 @@ impl Git {
     }
 
     pub fn put_back_index(&self, from: &Path) -> Result<(), GitError> {
-        let (index, lock) = (self.index_path(), self.git_dir.join("index.lock"));
+        let (index, lock) = (self.index_path(), self.index_lock());
         if same_file(&index, from) && !lock.exists() {
             return Ok(());
         }
-        match link_or_copy(from, &lock) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(GitError::Locked { path: lock });
-            }
-            Err(source) => return Err(GitError::File { path: from.to_owned(), source }),
-        }
+        self.lock_index(|lock| link_or_copy(from, lock), from)?;
         crash::point("index locked");
+        self.rename_lock()
+    }
+
+    /// Our index becomes a copy of the user's.
+    pub fn take_users_index(&self) -> Result<(), GitError> {
+        let Some(own) = &self.index else { return Ok(()) };
+        self.of_user().copy_index(own)
+    }
+
+    /// The user's index becomes a copy of ours: what was committed with ours is no change any more.
+    pub fn publish_index(&self) -> Result<(), GitError> {
+        let Some(own) = &self.index else { return Ok(()) };
+        let user = self.of_user();
+        user.lock_index(|lock| copy(own, lock), own)?;
+        crash::point("index locked");
+        user.rename_lock()
+    }
+
+    fn lock_index(&self, fill: impl Fn(&Path) -> io::Result<()>, from: &Path) -> Result<(), GitError> {
+        let lock = self.index_lock();
+        match fill(&lock) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(GitError::Locked { path: lock })
+            }
+            Err(source) => Err(GitError::File { path: from.to_owned(), source }),
+        }
+    }
+
+    fn rename_lock(&self) -> Result<(), GitError> {
+        let (index, lock) = (self.index_path(), self.index_lock());
         let renamed = std::fs::rename(&lock, &index);
         crash::point("index renamed");
         // Renaming one link of a file over another link of it leaves both.
@@ -306,7 +356,14 @@ impl Git {
     }
 
     pub(crate) fn index_path(&self) -> PathBuf {
-        self.git_dir.join("index")
+        self.index.clone().unwrap_or_else(|| self.git_dir.join("index"))
+    }
+
+    /// What git makes while it writes the index.
+    fn index_lock(&self) -> PathBuf {
+        let mut lock = self.index_path().into_os_string();
+        lock.push(".lock");
+        lock.into()
     }
 
     /// A real `git commit` of the index, hooks and signing included, and of `include` as it is in
@@ -381,13 +438,13 @@ impl Git {
 
     /// Does the user want commits to be signed?
     pub fn signs(&self) -> Result<bool, GitError> {
-        Ok(self.settings()?.signs)
+        Ok(self.configuration()?.is_on("commit.gpgsign"))
     }
 
     /// Why commits cannot be signed, where the user wants that; found out by signing one that no
     /// reference will ever point to.
     pub fn signing_problem(&self) -> Result<Option<String>, GitError> {
-        if !self.settings()?.signs {
+        if !self.signs()? {
             return Ok(None);
         }
         let tree = self.line(&["mktree"])?;
@@ -474,16 +531,19 @@ impl Git {
         let here = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"]
             .into_iter()
             .any(|name| is_executable(&hooks.join(name)));
-        Ok(here || guardian::hooks_path(&self.common_dir).is_some() || self.settings()?.hooks_path)
+        Ok(here
+            || guardian::hooks_path(&self.common_dir).is_some()
+            || self.configuration()?.get("core.hookspath").is_some())
     }
 
     /// Variables that give a commit somebody's name where the user has none configured.
     fn identity(&self) -> Result<Vec<(OsString, OsString)>, GitError> {
-        let settings = self.settings()?;
+        let configuration = self.configuration()?;
         let mut missing = Vec::new();
-        for (part, known, ours) in
-            [("NAME", settings.name, "Wiggum"), ("EMAIL", settings.email, "wiggum@localhost")]
+        for (part, key, ours) in
+            [("NAME", "user.name", "Wiggum"), ("EMAIL", "user.email", "wiggum@localhost")]
         {
+            let known = configuration.get(key).is_some();
             for role in ["AUTHOR", "COMMITTER"] {
                 let variable = OsString::from(format!("GIT_{role}_{part}"));
                 let given = std::env::var_os(&variable).is_some()
@@ -494,28 +554,6 @@ impl Git {
             }
         }
         Ok(missing)
-    }
-
-    /// Asked once: the configuration may come from many files.
-    fn settings(&self) -> Result<Settings, GitError> {
-        if let Some(settings) = self.settings.get() {
-            return Ok(*settings);
-        }
-        let wanted = r"^(user\.(name|email)|core\.hookspath|commit\.gpgsign)$";
-        let output = self.output(&["config", "-z", "--get-regexp", wanted], Hooks::AsConfigured)?;
-        let found = text(&output.stdout);
-        let of = |name: &str| {
-            let named = found.split('\0').map(|entry| entry.split_once('\n').unwrap_or((entry, "true")));
-            named.rev().find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value)
-        };
-        let is_on = |value: &str| !["false", "no", "off", "0", ""].contains(&value.to_lowercase().as_str());
-        let settings = Settings {
-            name: of("user.name").is_some(),
-            email: of("user.email").is_some(),
-            hooks_path: of("core.hookspath").is_some(),
-            signs: of("commit.gpgsign").is_some_and(is_on),
-        };
-        Ok(*self.settings.get_or_init(|| settings))
     }
 
     fn line(&self, command: &[impl AsRef<str>]) -> Result<String, GitError> {
@@ -552,6 +590,7 @@ impl Git {
         launch.confinement = self.confinement.as_deref().filter(|_| !runs_nothing).cloned();
         let env = ENVIRONMENT.map(|(name, value)| (name.into(), value.into()));
         launch.env = env.into_iter().chain(self.env.iter().cloned()).collect();
+        launch.env.extend(self.index.as_deref().map(index_variable));
         launch
     }
 }
@@ -562,15 +601,6 @@ enum Hooks {
     Off,
     /// For reading the setting itself.
     AsConfigured,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Settings {
-    name: bool,
-    email: bool,
-    hooks_path: bool,
-    /// Commits are to be signed.
-    signs: bool,
 }
 
 /// No maintenance in the background of a commit, no quoting of names, no advice in what people read.
@@ -702,6 +732,10 @@ fn excluding_from_add(path: &str) -> String {
     };
     let (before, after) = (escaped(&path[..at]), escaped(&path[at + 1..]));
     format!(":(top,exclude,glob){before}[{}]{after}", &path[at..=at])
+}
+
+fn index_variable(path: &Path) -> (OsString, OsString) {
+    ("GIT_INDEX_FILE".into(), path.into())
 }
 
 /// Are both names of one file?

@@ -36,33 +36,38 @@ pub(super) fn checked_out(git_dir: &Path) -> Option<String> {
 
 /// All but these. Nothing is known of a repository whose references are not in files.
 pub(super) fn read(common_dir: &Path, but: &BTreeSet<String>) -> Result<References, GitError> {
-    let on = |path: &Path, source| GitError::File { path: path.to_owned(), source };
-    let mut found = References::new();
-    let packed = common_dir.join("packed-refs");
-    match fs::read_to_string(&packed) {
-        Ok(text) => {
-            let lines = text.lines().filter_map(|line| line.split_once(' '));
-            let wanted = lines.filter(|(_, name)| is_looked_at(name));
-            found.extend(wanted.map(|(id, name)| (name.to_owned(), id.to_owned())));
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(on(&packed, error)),
-    }
-    for name in LOOKED_AT.iter().map(|name| name.trim_end_matches('/')).chain([STASH]) {
-        read_loose(common_dir, name, &mut found)?;
-    }
+    let mut found = read_below(common_dir, &LOOKED_AT)?;
     // All stashes but the newest are in its log alone.
     let log = fs::read_to_string(common_dir.join(STASH_LOG)).unwrap_or_default();
     for (number, (id, rest)) in log.lines().filter_map(stash_entry).enumerate() {
         found.insert(format!("{STASH}@{{{id}}}"), format!("{number} {rest}"));
     }
-    found.remove(STASH);
     found.retain(|name, _| !but.contains(name));
     Ok(found)
 }
 
-fn is_looked_at(name: &str) -> bool {
-    name == STASH || LOOKED_AT.iter().any(|start| name.starts_with(start))
+/// All whose names begin with one of these, each of which ends with `/`.
+pub(super) fn read_below(common_dir: &Path, starts: &[&str]) -> Result<References, GitError> {
+    let mut found = References::new();
+    let packed = common_dir.join("packed-refs");
+    match fs::read_to_string(&packed) {
+        Ok(text) => {
+            let lines = text.lines().filter_map(|line| line.split_once(' '));
+            let wanted = lines.filter(|(_, name)| starts.iter().any(|start| name.starts_with(start)));
+            found.extend(wanted.map(|(id, name)| (name.to_owned(), id.to_owned())));
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(source) => return Err(GitError::File { path: packed, source }),
+    }
+    for name in starts {
+        read_loose(common_dir, name.trim_end_matches('/'), &mut found)?;
+    }
+    Ok(found)
+}
+
+/// Are the references in files, where they can be read?
+pub(super) fn are_in_files(common_dir: &Path) -> bool {
+    !common_dir.join("reftable").exists()
 }
 
 fn read_loose(common_dir: &Path, name: &str, found: &mut References) -> Result<(), GitError> {

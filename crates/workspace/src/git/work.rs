@@ -3,9 +3,8 @@
 //!
 //! Whatever is about to be overwritten is under a ref first.
 
-use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use wiggum_core::event::Exit;
 
@@ -13,7 +12,8 @@ use crate::process::Input;
 
 use super::ignore::{STATE_DIR, STATE_FILES};
 use super::{
-    Git, GitError, Hooks, Status, excluding, execute, failed, literal, owned, remove_if_there, text,
+    Git, GitError, Hooks, Status, excluding, execute, failed, index_variable, literal, owned,
+    remove_if_there, text,
 };
 
 /// What was found when HEAD was put back.
@@ -357,10 +357,6 @@ fn without(mut status: Status, keep: &[&str]) -> Status {
     status.unstaged.retain(|entry| other(&entry.path));
     status.untracked.retain(|path| other(path));
     status
-}
-
-fn index_variable(path: &Path) -> (OsString, OsString) {
-    ("GIT_INDEX_FILE".into(), PathBuf::from(path).into_os_string())
 }
 
 /// A path as a pattern of `.gitignore` that matches it alone.

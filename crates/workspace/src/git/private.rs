@@ -1,0 +1,188 @@
+//! A repository of an agent's own: it stands in for the user's while an agent or a check runs.
+//!
+//! It is made anew each time: HEAD, the branches and tags of that moment, an index, the rules that the
+//! user's repository has. Objects are borrowed from the user's, read-only. Whoever works in it may do
+//! with it what they like: commits, hooks, configuration and references stay there, and nothing of
+//! ours ever runs in it. What comes back is the work tree alone.
+//!
+//! It is mounted over the real one ([`Private::mounts`]), so it needs a sandbox that can do that.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{Git, GitError, Head, copy, head, references, remove_if_there, text};
+use crate::paths::remove_tree;
+
+/// Where the stand-in of one work tree is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Private {
+    directory: PathBuf,
+}
+
+/// Something that is seen in another place than where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    pub from: PathBuf,
+    pub at: PathBuf,
+    pub writable: bool,
+}
+
+impl Private {
+    /// `directory` is ours alone: nobody else writes to it but through what is mounted of it.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into() }
+    }
+
+    fn git_dir(&self) -> PathBuf {
+        self.directory.join("git")
+    }
+
+    /// Where the user's objects are seen.
+    fn borrowed(&self) -> PathBuf {
+        self.directory.join("borrowed")
+    }
+
+    /// What stands in for the file `.git` of a linked work tree.
+    fn git_file(&self) -> PathBuf {
+        self.directory.join("git-file")
+    }
+
+    /// Can it stand in for this repository? Repositories inside of it (submodules) have directories of their
+    /// own in it, to which an agent may have to write.
+    pub fn fits(git: &Git) -> bool {
+        !git.common_dir.join("modules").is_dir() && !git.root.join(".gitmodules").exists()
+    }
+
+    /// Makes it anew, with HEAD where it is said to be and a copy of that index.
+    pub fn make(&self, git: &Git, head: &Head, index: &Path) -> Result<(), GitError> {
+        let to = self.git_dir();
+        let on = |path: &Path| {
+            let path = path.to_owned();
+            move |source: io::Error| GitError::File { path, source }
+        };
+        remove_tree(&to).map_err(on(&to))?;
+        for name in ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "hooks"] {
+            let directory = to.join(name);
+            fs::create_dir_all(&directory).map_err(on(&directory))?;
+        }
+        fs::create_dir_all(self.borrowed()).map_err(on(&self.borrowed()))?;
+        self.write("config", &git.configuration()?.for_another_repository())?;
+        self.write("objects/info/alternates", &self.alternates(git))?;
+        self.write("packed-refs", &packed_references(git, head)?)?;
+        self.write("HEAD", &head_text(head))?;
+        for (from, name) in [
+            (git.common_dir.join("info/exclude"), "info/exclude"),
+            (git.common_dir.join("info/attributes"), "info/attributes"),
+            (git.git_dir.join("info/sparse-checkout"), "info/sparse-checkout"),
+            (git.common_dir.join("shallow"), "shallow"),
+            (index.to_owned(), "index"),
+        ] {
+            copy_if_there(&from, &to.join(name)).map_err(on(&from))?;
+        }
+        self.copy_shared_indexes(git)?;
+        let text = format!("gitdir: {}\n", to.display());
+        fs::write(self.git_file(), text).map_err(on(&self.git_file()))
+    }
+
+    /// Another index than it was made with: the tree that is about to be checked, say.
+    pub fn put_index(&self, index: &Path) -> Result<(), GitError> {
+        let to = self.git_dir().join("index");
+        remove_if_there(&to)
+            .and_then(|()| copy_if_there(index, &to))
+            .map_err(|source| GitError::File { path: to, source })
+    }
+
+    /// What is to be seen where. Later ones lie over earlier ones.
+    pub fn mounts(&self, git: &Git) -> Vec<Mount> {
+        let dot_git = git.root.join(".git");
+        let read_only = |from: PathBuf, at: PathBuf| Mount { from, at, writable: false };
+        let mut mounts = vec![read_only(git.common_dir.join("objects"), self.borrowed())];
+        let seen_at = if dot_git.is_dir() {
+            mounts.push(Mount { from: self.git_dir(), at: dot_git.clone(), writable: true });
+            dot_git
+        } else {
+            mounts.push(Mount { from: self.git_dir(), at: self.git_dir(), writable: true });
+            mounts.push(read_only(self.git_file(), dot_git));
+            self.git_dir()
+        };
+        let hooks = git.common_dir.join("hooks");
+        if hooks.is_dir() {
+            mounts.push(read_only(hooks, seen_at.join("hooks")));
+        }
+        mounts
+    }
+
+    /// Where HEAD is now. Whoever worked there may have written anything, so this is good for telling people.
+    pub fn head(&self) -> Option<Head> {
+        head::read_head(&self.git_dir(), &self.git_dir())
+    }
+
+    fn write(&self, name: &str, content: &str) -> Result<(), GitError> {
+        let path = self.git_dir().join(name);
+        fs::write(&path, content).map_err(|source| GitError::File { path, source })
+    }
+
+    /// The user's objects, and those that they borrow themselves.
+    fn alternates(&self, git: &Git) -> String {
+        let objects = git.common_dir.join("objects");
+        let further = fs::read_to_string(objects.join("info/alternates")).unwrap_or_default();
+        let further = further.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let all = [self.borrowed()].into_iter().chain(further.map(|line| objects.join(line)));
+        all.map(|path| format!("{}\n", path.display())).collect()
+    }
+
+    /// An index may be split: its larger part is then in a file that it names.
+    fn copy_shared_indexes(&self, git: &Git) -> Result<(), GitError> {
+        let on_dir = |source| GitError::File { path: git.git_dir.clone(), source };
+        for entry in fs::read_dir(&git.git_dir).map_err(on_dir)? {
+            let entry = entry.map_err(on_dir)?;
+            if entry.file_name().to_string_lossy().starts_with("sharedindex.") {
+                let to = self.git_dir().join(entry.file_name());
+                copy_if_there(&entry.path(), &to)
+                    .map_err(|source| GitError::File { path: entry.path(), source })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn head_text(head: &Head) -> String {
+    match (&head.branch, &head.commit) {
+        (Some(branch), _) => format!("ref: refs/heads/{branch}\n"),
+        (None, Some(commit)) => format!("{commit}\n"),
+        (None, None) => "ref: refs/heads/main\n".to_owned(),
+    }
+}
+
+/// Branches, tags and what was fetched, with the branch at work where HEAD is said to be.
+fn packed_references(git: &Git, head: &Head) -> Result<String, GitError> {
+    let mut found = if references::are_in_files(&git.common_dir) {
+        references::read_below(&git.common_dir, &SEEN)?
+    } else {
+        let mut command = vec!["for-each-ref", "--format=%(objectname) %(refname)"];
+        command.extend(SEEN);
+        let listed = git.bytes(&command)?;
+        let listed = text(&listed);
+        let lines = listed.lines().filter_map(|line| line.split_once(' '));
+        lines.map(|(id, name)| (name.to_owned(), id.to_owned())).collect()
+    };
+    if let Some(branch) = &head.branch {
+        let name = format!("refs/heads/{branch}");
+        match &head.commit {
+            Some(commit) => drop(found.insert(name, commit.clone())),
+            None => drop(found.remove(&name)),
+        }
+    }
+    Ok(found.into_iter().map(|(name, id)| format!("{id} {name}\n")).collect())
+}
+
+/// What of the user's references an agent may look at.
+const SEEN: [&str; 4] = ["refs/heads/", "refs/tags/", "refs/remotes/", "refs/notes/"];
+
+fn copy_if_there(from: &Path, to: &Path) -> io::Result<()> {
+    match copy(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        copied => copied,
+    }
+}
