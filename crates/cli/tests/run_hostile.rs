@@ -15,9 +15,18 @@ fn worker_that(does: &str) -> String {
 
 /// Two tasks by such an agent: both complete, in one commit each, on the branch the user was on.
 fn completes_all_the_same(does: &str) -> Sandbox {
+    completes(does, &[])
+}
+
+/// The same where the agent sees the user's own repository.
+fn completes_in_shared_repository(does: &str) -> Sandbox {
+    completes(does, &["--sandbox", "landlock"])
+}
+
+fn completes(does: &str, args: &[&str]) -> Sandbox {
     let sandbox = Sandbox::with_tasks(&["A", "B"]);
-    let verify = "test -f $WIGGUM_TASK_ID.txt";
-    sandbox.run(&worker_that(does), &["--verify", verify]).exits(0);
+    let verify = ["--verify", "test -f $WIGGUM_TASK_ID.txt"];
+    sandbox.run(&worker_that(does), &[&verify, args].concat()).exits(0);
     assert_eq!(sandbox.subjects(), ["first", "backlog", "A: Do A", "B: Do B"], "{does}");
     assert_eq!(sandbox.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
     assert_eq!(sandbox.read("PRD.json").matches("\"passes\": true").count(), 2);
@@ -37,9 +46,12 @@ fn an_agents_own_commits_become_part_of_the_tasks() {
 
 #[test]
 fn a_branch_it_switched_to_is_left() {
-    let sandbox = completes_all_the_same(&format!("git checkout -q -b mine-$WIGGUM_TASK_ID; {COMMIT}"));
+    let switches = format!("git checkout -q -b mine-$WIGGUM_TASK_ID; {COMMIT}");
+    let sandbox = completes_all_the_same(&switches);
     assert!(sandbox.has_flag(FlagKind::BranchSwitched));
-    // The branch itself is not ours to delete.
+    // In a repository that is shared, the branch itself is not ours to delete.
+    let sandbox = completes_in_shared_repository(&switches);
+    assert!(sandbox.has_flag(FlagKind::BranchSwitched));
     assert!(sandbox.git(&["branch", "--list", "mine-A"]).contains("mine-A"));
 }
 
@@ -102,7 +114,7 @@ fn a_repository_inside_the_repository_is_no_obstacle() {
 
 #[test]
 fn state_that_it_deleted_is_restored() {
-    let sandbox = completes_all_the_same("git clean -q -fdx");
+    let sandbox = completes_in_shared_repository("git clean -q -fdx");
     assert!(sandbox.has_flag(FlagKind::StateTouched));
     assert!(sandbox.has_store() && sandbox.exists(".wiggum/store"));
 }
@@ -156,6 +168,8 @@ fn hooks_and_configuration_it_planted_never_run() {
         mkdir -p .git/info; echo '* filter=evil' > .git/info/attributes"#;
     let sandbox = completes_all_the_same(planted);
     assert!(!sandbox.has_note("ran"), "{}", sandbox.note("ran"));
+    let sandbox = completes_in_shared_repository(planted);
+    assert!(!sandbox.has_note("ran"), "{}", sandbox.note("ran"));
     assert!(sandbox.has_flag(FlagKind::HooksTouched));
     assert!(!sandbox.exists(".git/hooks/pre-commit"));
     assert_eq!(sandbox.git(&["config", "--local", "--list"]).matches("hookspath").count(), 0);
@@ -165,7 +179,8 @@ fn hooks_and_configuration_it_planted_never_run() {
 fn what_a_check_does_to_git_reaches_no_commit() {
     let sandbox = Sandbox::with_tasks(&["A"]);
     let verify = r#"printf '#!/bin/sh\necho ran > "$SANDBOX/ran"\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit"#;
-    sandbox.run(WORKER, &["--baseline", "off", "--verify", verify]).exits(0);
+    let args = ["--sandbox", "landlock", "--baseline", "off", "--verify", verify];
+    sandbox.run(WORKER, &args).exits(0);
     assert!(!sandbox.has_note("ran"));
     assert!(sandbox.has_flag(FlagKind::HooksTouched));
 
@@ -183,7 +198,7 @@ fn what_a_check_does_to_git_reaches_no_commit() {
 fn what_the_user_changes_in_git_between_iterations_stays() {
     let sandbox = Sandbox::with_tasks(&["A", "B"]);
     sandbox.write_program(".git/hooks/post-commit", "#!/bin/sh\ngit config remote.origin.url here\n");
-    sandbox.run(WORKER, &["--verify", "true"]).exits(0);
+    sandbox.run(WORKER, &["--sandbox", "landlock", "--verify", "true"]).exits(0);
     assert_eq!(sandbox.git(&["config", "remote.origin.url"]), "here");
 }
 

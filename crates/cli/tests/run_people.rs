@@ -582,8 +582,9 @@ fn a_commit_that_changes_what_judges_the_work_counts_as_the_agents() {
     let agent = format!(
         "printf '#!/bin/sh\\n' > verify.sh; git add verify.sh; env -u GIT_REFLOG_ACTION {OWN_COMMIT}; claim"
     );
+    let shared = ["--sandbox", "landlock"];
     let args = ["--verify", "./verify.sh", "--baseline", "go-on", "--max-retries", "0"];
-    let run = sandbox.run(&agent, &args);
+    let run = sandbox.run(&agent, &[&shared[..], &args].concat());
     assert_ne!(run.code(), Some(0));
     assert_eq!(sandbox.subjects(), ["first", "backlog", "a check"]);
     let flagged = sandbox.flags().into_iter().filter(|flag| flag.kind == FlagKind::AgentCommitted);
@@ -600,7 +601,8 @@ fn a_persons_commit_during_the_checks_stays_theirs() {
         sandbox.make_pipe(pipe);
     }
     // The check waits for the commit the first time.
-    let check = "test ! -e work.txt || test -e .git/checked || { touch .git/checked; echo $$ > $SANDBOX/ready; cat $SANDBOX/go > /dev/null; }";
+    let check =
+        "test ! -e work.txt || test -e ann.txt || { echo $$ > $SANDBOX/ready; cat $SANDBOX/go > /dev/null; }";
     let verify = format!("sh -c '{check}'");
     let started = sandbox.start("echo work > work.txt; claim", &["--verify", &verify]);
     sandbox.wait_ready();

@@ -291,12 +291,12 @@ fn a_link_does_not_widen_the_next_sandbox() {
 }
 
 #[test]
-fn checks_are_not_confined() {
+fn checks_are_confined_where_they_see_another_repository() {
+    let check = "echo x > \"$SANDBOX/from-check\"; true";
     for kind in kinds() {
         let sandbox = Sandbox::walled(&["one"]);
-        let run = sandbox.run("claim", &["--sandbox", kind, "--verify", "echo x > \"$SANDBOX/from-check\""]);
-        run.exits(0);
-        assert_eq!(sandbox.note("from-check"), "x\n");
+        sandbox.run("claim", &["--sandbox", kind, "--verify", check]).exits(0);
+        assert_eq!(sandbox.has_note("from-check"), kind == "landlock");
     }
 }
 
@@ -344,7 +344,10 @@ fn the_state_and_the_hooks_are_not_the_agents() {
         run.exits(0);
         assert!(!sandbox.exists(".git/hooks/pre-commit"));
         if kind == "bwrap" {
-            assert_eq!(tried(&sandbox), attempts(&["state", "new", "loops", "hook", "config"], "refused"));
+            // In a repository of its own an agent does what it likes.
+            assert_eq!(tried(&sandbox)[..3], attempts(&["state", "new", "loops"], "refused"));
+            assert_eq!(tried(&sandbox)[3..], attempts(&["hook", "config"], "done"));
+            assert!(!sandbox.git(&["config", "--local", "--list"]).contains("Somebody"));
             assert!(!sandbox.has_flag(FlagKind::HooksTouched));
         } else {
             assert_eq!(tried(&sandbox)[..3], attempts(&["state", "new", "loops"], "refused"));

@@ -519,7 +519,8 @@ fn a_commit_inside_a_submodule_stays_with_its_task() {
 fn a_loop_whose_repository_is_gone_does_not_go_on_without_it() {
     let sandbox = Sandbox::with_tasks(&["A", "B"]);
     let agent = "echo x > $WIGGUM_TASK_ID.txt; [ $WIGGUM_TASK_ID = A ] || mv .git \"$SANDBOX/taken\"; claim";
-    assert_ne!(sandbox.run(agent, &["--verify", "true"]).code(), Some(0));
+    let shared = ["--sandbox", "landlock", "--verify", "true"];
+    assert_ne!(sandbox.run(agent, &shared).code(), Some(0));
     for _ in 0..2 {
         sandbox
             .launch(

@@ -804,6 +804,8 @@ pub enum FlagKind {
     CheckedProduct,
     /// Files inside a submodule are not committed there, so the task's commit does not have them.
     SubmoduleUncommitted,
+    /// A repository inside the work tree that is no submodule: its files became part of the work.
+    NestedRepository,
 }
 
 /// What came of a check before any agent worked.

@@ -193,6 +193,7 @@ pub fn severity(protect: &Protect, kind: FlagKind) -> OnTouch {
         | FlagKind::StateTouched
         | FlagKind::AgentCommitted
         | FlagKind::SubmoduleUncommitted
+        | FlagKind::NestedRepository
         | FlagKind::CheckLeftovers => OnTouch::Warn,
     }
 }
@@ -283,6 +284,7 @@ fn describe_flag(flag: &Flag) -> String {
         FlagKind::StateTouched => "belongs to wiggum and was changed",
         FlagKind::AgentCommitted => "was committed by the agent itself",
         FlagKind::SubmoduleUncommitted => "has files inside that are not committed there",
+        FlagKind::NestedRepository => "was a repository inside the work tree and is plain files now",
         FlagKind::CheckLeftovers => "was left behind by a check",
         FlagKind::ConfigTouched => {
             "says how the loop judges later work and was changed; put it back as it was"

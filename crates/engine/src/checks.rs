@@ -119,11 +119,13 @@ impl Engine<'_> {
 
     fn run_check(&mut self, purpose: Purpose, env: Vec<(OsString, OsString)>) -> Result<bool, EngineError> {
         self.keep_watchdog();
+        self.renew_private(&self.index_to_show())?;
         let command = CommandLine::parse(purpose.command());
         let started = command.map_err(LaunchProblem::from).and_then(|command| {
             let mut launch = Launch::new(command, self.settings.workspace());
             launch.env = env;
             launch.marker = Some(("WIGGUM_LOOP_ID".to_owned(), self.journal.id.to_string()));
+            launch.confinement = self.confinement_of_checks();
             let redactor = Redactor::new(self.secrets.clone());
             let sink = CheckSink { sender: self.sender.clone(), capture: Capture::new(), redactor };
             Ok(self.host.launch(launch, Box::new(sink))?)

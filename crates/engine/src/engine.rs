@@ -47,6 +47,7 @@ use crate::host::{Host, Machine, Program};
 use crate::journal::Journal;
 use crate::money::Purse;
 use crate::nudge::Nudges;
+use crate::private::OwnRepository;
 use crate::report::Report;
 use crate::reports::Reports;
 use crate::requests;
@@ -256,7 +257,10 @@ pub struct Engine<'a> {
     pub(crate) watched: Watched,
     /// What must not be stored or shown.
     pub(crate) secrets: Secrets,
+    /// What git obeys, as it was before the agent, where the repository is shared.
     pub(crate) guardian: Option<Guardian>,
+    /// The repository that agents see, where it is not the user's.
+    pub(crate) own: Option<OwnRepository>,
     pub(crate) standby: Standby,
     pub(crate) purse: Purse,
     /// Hooks and configuration of git were just seen to be untouched, and nothing ran since.
@@ -380,14 +384,18 @@ impl<'a> Engine<'a> {
         adopt_plan(&mut settings.policy.limits, backlog.backlog(), &state);
         let clock = Clock::starting_after(Arc::clone(&host), state.last_at);
         let marker = Some(("WIGGUM_LOOP_ID".to_owned(), id.to_string()));
-        let git = match git.map(|git| git.with_marker(marker)) {
-            Some(git) => {
-                let confinement = around_git(&settings, &git).map_err(EngineError::from);
-                let confinement = or_give_back(confinement, &mut store, id, epoch)?;
-                Some(git.with_confinement(confinement))
-            }
-            None => None,
-        };
+        let (mut git, mut own) = (git.map(|git| git.with_marker(marker)), None);
+        if let Some(found) = git.take() {
+            let private = OwnRepository::of(&settings, &found, dir.lane(id)).map_err(EngineError::from);
+            own = or_give_back(private, &mut store, id, epoch)?;
+            // Nothing that an agent wrote is obeyed in a repository that it does not see.
+            let confinement = match &own {
+                Some(_) => Ok(None),
+                None => around_git(&settings, &found).map_err(EngineError::from),
+            };
+            let confinement = or_give_back(confinement, &mut store, id, epoch)?;
+            git = Some(found.with_confinement(confinement));
+        }
         let (sender, inputs) = sync_channel(INPUTS);
         if settings.prompt.is_none() && state.open.is_some() {
             // The agent of before a crash may have removed it; it will be put back.
@@ -422,6 +430,7 @@ impl<'a> Engine<'a> {
             watched,
             secrets,
             guardian: None,
+            own,
             standby: Standby::NotYet,
             purse: Purse::of(&settings),
             hooks_untouched: false,
@@ -491,6 +500,7 @@ impl<'a> Engine<'a> {
     }
 
     fn begin(&mut self) -> Result<(), EngineError> {
+        self.choose_index()?;
         let origin = self.settings.checkout.origin(&self.dir)?;
         if self.journal.state.id.is_none() {
             self.record(Event::LoopCreated {
@@ -579,6 +589,7 @@ impl<'a> Engine<'a> {
                 self.take_reports()?;
                 self.take_requests()?;
             }
+            self.choose_index()?;
             if self.journal.state.open.is_none() {
                 self.read_backlog()?;
             }
@@ -650,7 +661,7 @@ impl<'a> Engine<'a> {
             Action::PlanRepair => self.plan_repair()?,
             Action::AddRepair { task } => self.add_repair(task)?,
             Action::Inspect { iteration, attempt } => self.inspect(*iteration, *attempt)?,
-            Action::Land { iteration, attempt } => self.land(*iteration, *attempt)?,
+            Action::Land { iteration, attempt } => return self.land(*iteration, *attempt),
             Action::KeepWork { task, iteration } => self.keep_work(task, *iteration)?,
             Action::ResetWorkspace => self.reset_workspace()?,
             Action::WriteStatus { task, status } => self.write_status(task, *status)?,
@@ -720,7 +731,7 @@ impl<'a> Engine<'a> {
         }
         let plan_limit = plan.wake_at.map(|at| self.clock.until(at));
         let status_limit = self.status.due_in(self.clock.elapsed());
-        let limits = [plan_limit, check_limit, status_limit];
+        let limits = [plan_limit, check_limit, status_limit, self.landing_waits()];
         self.host.wait(&self.inputs, limits.into_iter().flatten().min())
     }
 

@@ -200,6 +200,7 @@ impl Engine<'_> {
         prompt: &str,
     ) -> Result<(), LaunchProblem> {
         let id = self.journal.id;
+        self.renew_private(&self.index_to_show()).map_err(Box::new)?;
         let prompt_file = self.dir.prompt_file(id);
         status::rewrite(&self.dir.loop_dir(id), "prompt.md", prompt)?;
         let agent = self.settings.agent(agent).ok_or_else(|| LaunchProblem::Unknown(agent.to_owned()))?;
@@ -553,6 +554,8 @@ pub(crate) enum LaunchProblem {
     Launch(#[from] process::LaunchError),
     #[error("no agent `{0}` is configured")]
     Unknown(String),
+    #[error("cannot make the repository that the agent is to see")]
+    Repository(#[from] Box<EngineError>),
 }
 
 impl LaunchProblem {
@@ -562,7 +565,7 @@ impl LaunchProblem {
                 source.kind() == std::io::ErrorKind::NotFound
             }
             Self::Unknown(_) => true,
-            Self::Prompt(_) | Self::Command(_) | Self::Launch(_) => false,
+            Self::Prompt(_) | Self::Command(_) | Self::Launch(_) | Self::Repository(_) => false,
         }
     }
 }

@@ -7,7 +7,8 @@ use wiggum_core::state::{OpenIteration, Stage};
 use wiggum_core::task::FileStatus;
 use wiggum_core::tasks::TaskEntry;
 use wiggum_workspace::crash;
-use wiggum_workspace::git::CommitOutcome;
+use wiggum_workspace::git::{CommitOutcome, Git, Inside};
+use wiggum_workspace::paths::Replaced;
 
 use crate::backlog_file::BacklogError;
 use crate::engine::Engine;
@@ -25,20 +26,30 @@ pub(crate) const ITERATION_TRAILER: &str = "Wiggum-Iteration";
 /// The same for a commit that says which tasks were skipped.
 const SKIPS_TRAILER: &str = "Wiggum-Skipped";
 
+/// What became of an attempt's commit.
+enum Committing {
+    Committed(String),
+    /// A hook made another tree of it.
+    Altered,
+    /// Somebody else committed.
+    Moved,
+    /// A hook refused it; what it said.
+    Refused(String),
+}
+
 impl Engine<'_> {
-    /// Writes the completion to the backlog and commits it together with the tree that was checked.
-    pub(crate) fn land(&mut self, iteration: Iteration, attempt: Attempt) -> Result<(), EngineError> {
+    /// Writes the completion to the backlog and commits it together with the tree that was checked. False if that
+    /// has to wait for another git.
+    pub(crate) fn land(&mut self, iteration: Iteration, attempt: Attempt) -> Result<bool, EngineError> {
         crash::point("before landing");
-        let Some(open) = self.journal.state.open.clone() else { return Ok(()) };
-        let Stage::Landing { verified } = open.stage else { return Ok(()) };
+        let Some(open) = self.journal.state.open.clone() else { return Ok(true) };
+        let Stage::Landing { verified } = open.stage else { return Ok(true) };
+        let Some(landing) = self.lock_for_landing()? else { return Ok(false) };
         if let Some(git) = &self.git
             && !stands_on(&git.head()?, &open)
         {
-            self.moved_from.clone_from(&open.base);
-            let output =
-                self.journal.keep("the branch moved while the attempt was checked; do it on top of that");
-            self.record(Event::CommitRefused { iteration, attempt, output });
-            return Ok(());
+            self.refuse_moved(&open);
+            return Ok(true);
         }
         // The verdict is durable before the first thing that follows from it can be seen.
         let mut recorded = Ok(Vec::new());
@@ -69,48 +80,96 @@ impl Engine<'_> {
             }
             Err(error @ (BacklogError::Read { .. } | BacklogError::Problems(_))) => {
                 self.record(Event::BacklogBroken { message: chain(&error) });
-                return Ok(());
+                return Ok(true);
             }
             // The task is gone from the file: what was done still counts.
             Err(BacklogError::Edit(_)) => self.flush()?,
             Err(error) => return Err(error.into()),
         }
         crash::point("backlog written");
-        let Some(git) = &self.git else {
+        if self.git.is_none() {
             self.backlog.sync(replaced.as_ref())?;
             self.complete(&open, None, verified);
-            return Ok(());
-        };
+            return Ok(true);
+        }
+        let outcome = self.commit(&open, replaced.as_ref())?;
+        crash::point("committed");
+        match outcome {
+            Committing::Committed(commit) => {
+                if let Some(git) = &self.git {
+                    match git.hooks_present()? {
+                        true => self.known.forget_head(),
+                        false => self.known.committed(git, &commit),
+                    }
+                }
+                self.publish_index(landing, open.base.as_deref(), &commit)?;
+                self.accept_commit(&open, commit, verified)?;
+            }
+            Committing::Altered => self.take_altered(&open)?,
+            Committing::Moved => self.refuse_moved(&open),
+            Committing::Refused(_) if open.may_take_hooks_changes() && self.changed_by_hook()? => {
+                self.record(Event::TreeAltered { iteration, attempt });
+                self.flush()?;
+            }
+            Committing::Refused(output) => {
+                let output = self.journal.keep(&output);
+                self.record(Event::CommitRefused { iteration, attempt, output });
+            }
+        }
+        Ok(true)
+    }
+
+    /// Commits the tree that was taken, with the backlog as it is now.
+    fn commit(&self, open: &OpenIteration, backlog: Option<&Replaced>) -> Result<Committing, EngineError> {
+        let Some(git) = &self.git else { return Ok(Committing::Moved) };
         git.put_back_index(&self.taken_index())?;
         let include: Vec<&str> =
             if self.watched.backlog_tracked { vec![self.settings.backlog_name.as_str()] } else { Vec::new() };
-        let message = self.commit_message(&open);
-        // While git works. Should a power cut leave the commit and take the file, the next start writes
-        // it again.
+        let message = self.commit_message(open);
+        if self.own.is_some() && git.hooks_present()? {
+            self.backlog.sync(backlog)?;
+            return self.commit_with_hooks(git, open, &message, &include);
+        }
+        // While git works. Should a power cut leave the commit and take the file, the next start writes it
+        // again.
         let mut synced = Ok(());
-        let mut sync = || synced = self.backlog.sync(replaced.as_ref());
+        let mut sync = || synced = self.backlog.sync(backlog);
         let outcome = git.commit_while(&message, &include, &mut sync)?;
         synced?;
-        crash::point("committed");
-        match outcome {
-            CommitOutcome::Committed(commit) => {
-                if git.hooks_present()? {
-                    self.known.forget_head();
-                } else {
-                    self.known.committed(git, &commit);
-                }
-                self.accept_commit(&open, commit, verified)
-            }
-            CommitOutcome::Refused(_) if open.may_take_hooks_changes() && self.changed_by_hook()? => {
-                self.record(Event::TreeAltered { iteration, attempt });
-                self.flush()
-            }
-            CommitOutcome::Refused(output) => {
-                let output = self.journal.keep(&output);
-                self.record(Event::CommitRefused { iteration, attempt, output });
-                Ok(())
-            }
-        }
+        Ok(match outcome {
+            CommitOutcome::Committed(commit) => Committing::Committed(commit),
+            CommitOutcome::Refused(output) => Committing::Refused(output),
+        })
+    }
+
+    /// Hooks run in the repository that stands in for the user's; the user's gets what they let pass.
+    fn commit_with_hooks(
+        &self,
+        git: &Git,
+        open: &OpenIteration,
+        message: &str,
+        include: &[&str],
+    ) -> Result<Committing, EngineError> {
+        // Before the hooks: what the last of them does to files is no part of the commit.
+        git.stage(include)?;
+        let tree = git.index_tree()?;
+        let message = match self.commit_in_private(git, message, include)? {
+            Inside::Made { tree: made, .. } if made != tree => return Ok(Committing::Altered),
+            Inside::Made { message, .. } => message,
+            Inside::Refused(output) => return Ok(Committing::Refused(output)),
+        };
+        Ok(match git.commit_known_tree(&tree, open.base.as_deref(), &message)? {
+            CommitOutcome::Committed(commit) => Committing::Committed(commit),
+            CommitOutcome::Refused(_) => Committing::Moved,
+        })
+    }
+
+    /// Somebody committed while the attempt was checked.
+    fn refuse_moved(&mut self, open: &OpenIteration) {
+        self.moved_from.clone_from(&open.base);
+        let output =
+            self.journal.keep("the branch moved while the attempt was checked; do it on top of that");
+        self.record(Event::CommitRefused { iteration: open.iteration, attempt: open.attempt, output });
     }
 
     /// Commits the backlog alone, which says already that these tasks were skipped. Where that is
@@ -156,15 +215,23 @@ impl Engine<'_> {
         verified: bool,
     ) -> Result<(), EngineError> {
         let Some(git) = &self.git else { return Ok(()) };
-        let (iteration, attempt) = (open.iteration, open.attempt);
-        let altered = git.hooks_present()?
+        let altered = self.own.is_none()
+            && git.hooks_present()?
             && git.differs_from_index(&self.taken_index(), &[self.settings.backlog_name.as_str()])?;
         if !altered {
             self.complete(open, Some(commit), verified);
             return Ok(());
         }
+        self.take_altered(open)
+    }
+
+    /// A hook made another tree of the attempt's: that has to be checked as well.
+    fn take_altered(&mut self, open: &OpenIteration) -> Result<(), EngineError> {
+        let (iteration, attempt) = (open.iteration, open.attempt);
         if open.altered >= MAX_ALTERATIONS {
-            git.squash_onto(open.base.as_deref(), open.branch.as_deref())?;
+            if let Some(git) = self.git.as_ref().filter(|_| self.own.is_none()) {
+                git.squash_onto(open.base.as_deref(), open.branch.as_deref())?;
+            }
             let output = self.journal.keep("a git hook changes the files with every commit");
             self.record(Event::CommitRefused { iteration, attempt, output });
             return Ok(());

@@ -78,6 +78,7 @@ mod land;
 mod money;
 pub mod nudge;
 mod plan;
+mod private;
 mod proposals;
 mod recover;
 pub mod report;

@@ -152,6 +152,9 @@ impl Engine<'_> {
         let key = self.iteration_key(open.iteration);
         match git.find_commit(ITERATION_TRAILER, &key)? {
             Some(commit) => {
+                if let Some(landing) = self.lock_for_landing()? {
+                    self.publish_index(landing, open.base.as_deref(), &commit)?;
+                }
                 self.record(Event::StatusWritten { task: open.task.clone(), status: FileStatus::Done });
                 self.accept_commit(open, commit, verified)
             }

@@ -181,7 +181,8 @@ impl Engine<'_> {
         let sandbox = &self.settings.sandbox;
         let kind = sandbox.kind.clone()?;
         let places = Places { home: home(), env: environment(agent) };
-        let inner = Inner::of(&self.dir, self.dir.agent_dir(self.journal.id), self.git.as_ref());
+        let shared = self.git.as_ref().filter(|_| self.own.is_none());
+        let inner = Inner::of(&self.dir, self.dir.agent_dir(self.journal.id), shared);
         let closed = Closed { workspace: self.settings.workspace(), names: &self.settings.closed };
         let mut writable = match &kind {
             Kind::Landlock(_) if !closed.names.is_empty() => closed.others(),
@@ -189,7 +190,7 @@ impl Engine<'_> {
         };
         writable.extend(inner.needed.iter().cloned());
         // A work tree's own and the one it shares with others may both lie elsewhere.
-        let repository = self.git.iter().flat_map(|git| [git.git_dir(), git.common_dir()]);
+        let repository = shared.into_iter().flat_map(|git| [git.git_dir(), git.common_dir()]);
         writable.extend(repository.filter_map(|dir| dir.canonicalize().ok()));
         writable.extend(DEVICES.iter().map(PathBuf::from));
         writable.extend(places.temporary());
@@ -202,6 +203,28 @@ impl Engine<'_> {
             writable: outermost(writable),
             read_only: [inner.read_only, closed.entries()].concat(),
             writable_again: inner.needed,
+            mounts: self.private_mounts(),
+        })
+    }
+
+    /// The walls around a check, where it sees another repository than the user's.
+    pub(crate) fn confinement_of_checks(&self) -> Option<Confinement> {
+        self.own.as_ref()?;
+        let sandbox = &self.settings.sandbox;
+        let places = Places { home: home(), env: own_environment().collect() };
+        let inner = Inner::of(&self.dir, self.dir.agent_dir(self.journal.id), None);
+        let mut writable = vec![self.settings.workspace().to_owned()];
+        writable.extend(DEVICES.iter().map(PathBuf::from));
+        writable.extend(places.temporary());
+        writable.extend(places.caches());
+        writable.extend(sandbox.writable.iter().filter_map(|path| places.at_home(path)));
+        Some(Confinement {
+            kind: sandbox.kind.clone()?,
+            helper: self.settings.wiggum.clone(),
+            writable: outermost(writable),
+            read_only: inner.read_only,
+            writable_again: Vec::new(),
+            mounts: self.private_mounts(),
         })
     }
 }
@@ -220,9 +243,14 @@ pub(crate) fn around_git(settings: &Settings, git: &Git) -> Result<Option<Confin
         let moved = places.variables(&["GNUPGHOME"]).next();
         writable.extend(moved.or_else(|| places.at_home("~/.gnupg")));
     }
-    let helper = settings.wiggum.clone();
-    let (read_only, writable_again) = (Vec::new(), Vec::new());
-    Ok(Some(Confinement { kind, helper, writable: outermost(writable), read_only, writable_again }))
+    Ok(Some(Confinement {
+        kind,
+        helper: settings.wiggum.clone(),
+        writable: outermost(writable),
+        read_only: Vec::new(),
+        writable_again: Vec::new(),
+        mounts: Vec::new(),
+    }))
 }
 
 /// What is inside the workspace and not the agent's, for a sandbox that knows exceptions.

@@ -66,7 +66,9 @@ impl Engine<'_> {
             self.watched.excluded.push(".gitignore".to_owned());
         }
         // What an agent did before a crash is compared with what was there before that agent.
-        self.guardian = Guardian::open(git, &self.dir.guard_dir(self.journal.id))?;
+        if self.own.is_none() {
+            self.guardian = Guardian::open(git, &self.dir.guard_dir(self.journal.id))?;
+        }
         Ok(())
     }
 
@@ -81,8 +83,11 @@ impl Engine<'_> {
 
     /// Remembers git's hooks and configuration, so that an agent cannot change them.
     pub(crate) fn guard_repository(&mut self) -> Result<(), EngineError> {
-        let Some(git) = &self.git else { return Ok(()) };
         self.forget_tip()?;
+        if self.begin_own_repository()? {
+            return Ok(());
+        }
+        let Some(git) = &self.git else { return Ok(()) };
         self.guardian = Some(Guardian::take(git, &self.dir.guard_dir(self.journal.id))?);
         git.copy_index(&self.former_index())?;
         Ok(())
@@ -208,6 +213,7 @@ impl Engine<'_> {
 
     pub(crate) fn put_back_user_changes(&mut self, commit: &str) -> Result<(), EngineError> {
         self.flush()?;
+        self.choose_index()?;
         let Some(git) = &self.git else { return Ok(()) };
         let problem = match git.put_back(commit, &self.watched.excluded()) {
             Ok(PutBack::Clean) => None,
@@ -278,11 +284,20 @@ impl Engine<'_> {
             }
             self.clear_locks(git)?;
             flags.extend(self.put_head_back(git, iteration)?);
-            if is_first && self.former_index().exists() {
+            if is_first && self.own.is_none() && self.former_index().exists() {
                 // Entries that an agent marked as unchanged would hide what it did to the files.
                 git.put_back_index(&self.former_index())?;
             }
-            git.stage_all(&self.watched.excluded())?;
+            if let Some(own) = &self.own {
+                own.hand_over_submodules(git)?;
+            }
+            for (path, kept) in git.stage_all(&self.watched.excluded())? {
+                let detail = format!(
+                    "was a repository inside this one; its files are part of the work, its history is in {}",
+                    kept.display()
+                );
+                flags.push(flag(FlagKind::NestedRepository, &path, &detail));
+            }
             crash::point("staged");
             git.save_index(&self.taken_index())?;
         }
@@ -315,9 +330,14 @@ impl Engine<'_> {
         let head = git.head()?;
         let moved = head.branch == open.branch && head.commit != open.base;
         let Some(tip) = head.commit.filter(|_| moved) else { return Ok(Vec::new()) };
-        let moves = git.moves_since(open.base.as_deref())?;
-        let moves = moves.iter().map(|step| (step.to.as_str(), step.message.as_str()));
-        let Some(commit) = newest_of_others(moves).map(str::to_owned) else { return Ok(Vec::new()) };
+        let commit = if self.own.is_some() {
+            Some(tip.clone())
+        } else {
+            let moves = git.moves_since(open.base.as_deref())?;
+            let moves = moves.iter().map(|step| (step.to.as_str(), step.message.as_str()));
+            newest_of_others(moves).map(str::to_owned)
+        };
+        let Some(commit) = commit else { return Ok(Vec::new()) };
         let follows = match open.base.as_deref() {
             Some(base) => base != commit && git.is_ancestor(base, &commit)?,
             None => true,
@@ -353,6 +373,9 @@ impl Engine<'_> {
         open: &OpenIteration,
         commit: &str,
     ) -> Result<Option<String>, EngineError> {
+        if self.own.is_some() {
+            return Ok(None);
+        }
         match self.noted_tip() {
             Some(tip) if Some(&tip) == open.base.as_ref() => Ok(None),
             Some(tip) if git.has_commit(&tip)? && git.is_ancestor(&tip, commit)? => Ok(Some(tip)),
@@ -381,6 +404,10 @@ impl Engine<'_> {
     pub(crate) fn touched(&mut self) -> Result<Vec<Flag>, EngineError> {
         let mut flags = self.watched.touched_own_files();
         let (Some(git), Some(open)) = (&self.git, &self.journal.state.open) else { return Ok(flags) };
+        if self.own.is_some() {
+            flags.extend(self.done_in_private(git, open)?);
+            return Ok(flags);
+        }
         let directory = self.dir.guard_dir(self.journal.id);
         let hooks = self.guardian.as_mut().map_or(Ok(Vec::new()), |guardian| guardian.compare(&directory))?;
         self.hooks_untouched = self.guardian.is_some() && hooks.is_empty();
@@ -409,9 +436,15 @@ impl Engine<'_> {
     /// again; a branch the agent switched to is left; commits it threw away are there again.
     fn put_head_back(&self, git: &Git, iteration: Iteration) -> Result<Vec<Flag>, EngineError> {
         let Some(open) = &self.journal.state.open else { return Ok(Vec::new()) };
+        if self.own.is_some() {
+            return match (self.went_back_to(git, open)?, &open.base) {
+                (Some(at), Some(base)) => self.redo_history(git, open, Some(&at), base, iteration),
+                (Some(_) | None, _) => Ok(Vec::new()),
+            };
+        }
         let head = git.head()?;
         if let Some(base) = went_back(git, &head, open)? {
-            return self.redo_history(git, open, base, iteration);
+            return self.redo_history(git, open, None, base, iteration);
         }
         if head.branch != open.branch || head.commit != open.base {
             git.squash_onto(open.base.as_deref(), open.branch.as_deref())?;
@@ -420,18 +453,24 @@ impl Engine<'_> {
     }
 
     /// The agent went back in history: its tree lacks what others did since. Its own work is moved
-    /// onto the newest commit, where that is possible; else what it has is shown as what it did.
+    /// onto the newest commit, where that is possible; else what it has is shown as what it did. `at` is
+    /// where it went in a repository of its own; else that is where HEAD is.
     fn redo_history(
         &self,
         git: &Git,
         open: &OpenIteration,
+        at: Option<&str>,
         base: &str,
         iteration: Iteration,
     ) -> Result<Vec<Flag>, EngineError> {
         let excluded = self.watched.excluded();
         git.stage_all(&excluded)?;
         let reference = format!("refs/wiggum/{}/rewound/{iteration}", self.short_id());
-        let kept = git.keep_work(&reference, "Work on an older commit")?;
+        let message = "Work on an older commit";
+        let kept = match at {
+            Some(at) => git.keep_tree_on(&reference, at, message)?,
+            None => git.keep_work(&reference, message)?,
+        };
         let moved = git.move_work(&kept, base)?;
         // The files first: found on the older commit again after a crash, they would be moved again;
         // found on the newer one, they would look like work that undoes what others did.
@@ -444,7 +483,9 @@ impl Engine<'_> {
                 "the agent's work does not fit on what it threw away",
             )),
         }
-        git.squash_onto(open.base.as_deref(), open.branch.as_deref())?;
+        if at.is_none() {
+            git.squash_onto(open.base.as_deref(), open.branch.as_deref())?;
+        }
         Ok(flags)
     }
 
@@ -621,9 +662,17 @@ impl Engine<'_> {
             git.put_back_index(&self.taken_index())?;
         }
         git.keep_work(&self.taken_reference(), "The tree under check")?;
-        let base = self.journal.state.open.as_ref().and_then(|open| open.base.clone());
-        git.reset_hard(base.as_deref(), &excluded)?;
-        Ok(())
+        git.reset_hard(self.tree_before(git)?.as_deref(), &excluded)?;
+        self.refresh_users_index()
+    }
+
+    /// The commit whose tree lies there without the attempt. Where the repository is not the agent's, nobody but
+    /// the user can have moved its branch.
+    fn tree_before(&self, git: &Git) -> Result<Option<String>, EngineError> {
+        match &self.journal.state.open {
+            Some(open) if self.own.is_none() => Ok(open.base.clone()),
+            Some(_) | None => Ok(git.head()?.commit),
+        }
     }
 
     fn taken_reference(&self) -> String {
@@ -694,6 +743,7 @@ impl Engine<'_> {
 
     pub(crate) fn keep_work(&mut self, task: &TaskId, iteration: Iteration) -> Result<(), EngineError> {
         crash::point("before keeping work");
+        self.choose_index()?;
         let Some(git) = &self.git else { return Ok(()) };
         // The checks' leftovers are gone; what a hook that refused the commit has mended is welcome.
         git.stage_all(&self.watched.excluded())?;
@@ -745,14 +795,18 @@ impl Engine<'_> {
         }
         match &open.carried {
             Some(carried) => git.restore_work(carried, &excluded)?,
-            None => git.reset_hard(open.base.as_deref(), &excluded)?,
+            None => git.reset_hard(self.tree_before(git)?.as_deref(), &excluded)?,
         }
         self.in_place.clone_from(&open.carried);
+        if open.carried.is_none() {
+            self.refresh_users_index()?;
+        }
         Ok(kept)
     }
 
     pub(crate) fn reset_workspace(&mut self) -> Result<(), EngineError> {
         self.flush()?;
+        self.choose_index()?;
         crash::point("before reset");
         let Some(git) = &self.git else { return Ok(()) };
         let head = git.head()?.commit;
@@ -940,6 +994,6 @@ fn ref_name(task: &TaskId) -> String {
     format!("{}-{hash}", plain.chars().take(60).collect::<String>()).trim_start_matches('-').to_owned()
 }
 
-fn short(commit: &str) -> String {
+pub(crate) fn short(commit: &str) -> String {
     commit.chars().take(10).collect()
 }

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 use support::{Repository, committed, discover, git_in, hermetic};
 use wiggum_core::event::Exit;
-use wiggum_workspace::git::{Git, GitError, Mount, Private};
+use wiggum_workspace::git::{Git, GitError, IndexStamp, Private};
 use wiggum_workspace::process::{self, CommandLine, Launch};
+use wiggum_workspace::sandbox::Mount;
 
 /// A stand-in, seen without mounts: what would be mounted is found by variables and links.
 struct StandIn {
@@ -212,51 +213,111 @@ fn a_linked_work_tree_is_mounted_by_its_file() {
 }
 
 #[test]
-fn submodules_have_no_stand_in() {
+fn submodules_and_filters_have_no_stand_in() {
     let repository = Repository::new();
-    assert!(Private::fits(&repository.git));
+    assert!(Private::fits(&repository.git).unwrap());
     repository.write(".gitmodules", "");
-    assert!(!Private::fits(&repository.git));
+    assert!(!Private::fits(&repository.git).unwrap());
+
+    let repository = Repository::empty();
+    repository.run(&["config", "filter.x.clean", "./clean.sh"]);
+    assert!(!Private::fits(&repository.git).unwrap());
+}
+
+/// With an index of our own, into which two changes are committed.
+struct Committed {
+    repository: Repository,
+    _own: tempfile::TempDir,
+    git: Git,
+    seen: IndexStamp,
+    base: String,
+}
+
+impl Committed {
+    fn new(meanwhile: impl Fn(&Repository)) -> Self {
+        let repository = Repository::new();
+        let own = tempfile::tempdir().unwrap();
+        let git = repository.git.clone().with_index(own.path().join("index"));
+        let (seen, base) = (git.take_users_index().unwrap(), repository.tip());
+        let users = repository.root.join(".git/index");
+        let before = fs::read(&users).unwrap();
+        repository.write("a.txt", "changed\n");
+        repository.write("new.txt", "new\n");
+        git.stage_all(&[]).unwrap();
+        assert_eq!(git.status().unwrap().staged.len(), 2);
+        assert_eq!(fs::read(&users).unwrap(), before);
+        assert_eq!(repository.short_status(), " M a.txt\n?? new.txt\n");
+        meanwhile(&repository);
+        committed(git.commit("work", &[]).unwrap());
+        Self { repository, _own: own, git, seen, base }
+    }
+
+    fn publish(&self) -> bool {
+        let lock = self.git.lock_users_index().unwrap();
+        lock.publish(Some(&self.seen), &self.base, &self.repository.tip()).unwrap()
+    }
+
+    fn is_unlocked(&self) -> bool {
+        !self.repository.exists(".git/index.lock")
+    }
 }
 
 #[test]
-fn with_an_index_of_our_own_the_users_stays_as_it_is() {
+fn with_an_index_of_our_own_the_users_follows_the_commit() {
+    let done = Committed::new(|_| {});
+    assert_eq!(done.repository.short_status(), "MM a.txt\nD  new.txt\n?? new.txt\n");
+    assert!(done.publish() && done.is_unlocked());
+    assert_eq!(done.repository.short_status(), "");
+    // A copy: what is done to one of them does not reach the other.
+    fs::write(done.repository.root.join(".git/index"), "broken").unwrap();
+    assert!(done.git.status().unwrap().is_clean());
+}
+
+#[test]
+fn what_the_user_staged_meanwhile_stays_staged() {
+    let done = Committed::new(|repository| {
+        repository.write("theirs.txt", "theirs\n");
+        repository.run(&["add", "theirs.txt"]);
+    });
+    assert!(done.publish() && done.is_unlocked());
+    assert_eq!(done.repository.short_status(), "A  theirs.txt\n");
+
+    let in_the_way = Committed::new(|repository| {
+        repository.write("a.txt", "theirs\n");
+        repository.run(&["add", "a.txt"]);
+        repository.write("a.txt", "changed\n");
+    });
+    let before = fs::read(in_the_way.repository.root.join(".git/index")).unwrap();
+    assert!(!in_the_way.publish() && in_the_way.is_unlocked());
+    assert_eq!(fs::read(in_the_way.repository.root.join(".git/index")).unwrap(), before);
+}
+
+#[test]
+fn a_saved_index_of_our_own_is_put_back() {
     let repository = Repository::new();
     let own = tempfile::tempdir().unwrap();
     let git = repository.git.clone().with_index(own.path().join("index"));
     git.take_users_index().unwrap();
-    let users = repository.root.join(".git/index");
-    let before = fs::read(&users).unwrap();
-    repository.write("a.txt", "changed\n");
     repository.write("new.txt", "new\n");
     git.stage_all(&[]).unwrap();
-    assert_eq!(git.status().unwrap().staged.len(), 2);
-    assert_eq!(fs::read(&users).unwrap(), before);
-    assert_eq!(repository.short_status(), " M a.txt\n?? new.txt\n");
-
     let saved = own.path().join("saved");
     git.save_index(&saved).unwrap();
     repository.write("later.txt", "later\n");
     git.stage_all(&[]).unwrap();
     git.put_back_index(&saved).unwrap();
-    assert_eq!(git.status().unwrap().staged.len(), 2);
-    committed(git.commit("work", &[]).unwrap());
-    assert_eq!(fs::read(&users).unwrap(), before);
-    git.publish_index().unwrap();
-    assert_eq!(repository.short_status(), "?? later.txt\n");
-    // A copy: what is done to one of them does not reach the other.
-    assert_eq!(fs::metadata(&users).unwrap().permissions().mode() & 0o777, 0o644);
-    fs::write(&users, "broken").unwrap();
     assert_eq!(git.status().unwrap().untracked, ["later.txt"]);
 }
 
 #[test]
-fn an_index_that_somebody_locked_is_not_replaced() {
-    let repository = Repository::new();
-    let own = tempfile::tempdir().unwrap();
-    let git = repository.git.clone().with_index(own.path().join("index"));
-    git.take_users_index().unwrap();
-    fs::write(repository.root.join(".git/index.lock"), "").unwrap();
-    assert!(matches!(git.publish_index(), Err(GitError::Locked { .. })));
-    assert!(repository.root.join(".git/index.lock").exists());
+fn an_index_that_somebody_locked_is_theirs() {
+    let done = Committed::new(|_| {});
+    let lock = done.repository.root.join(".git/index.lock");
+    fs::write(&lock, "of somebody").unwrap();
+    assert!(matches!(done.git.lock_users_index(), Err(GitError::Locked { .. })));
+    assert_eq!(fs::read_to_string(&lock).unwrap(), "of somebody");
+    fs::remove_file(&lock).unwrap();
+    let ours = done.git.lock_users_index().unwrap();
+    assert!(matches!(done.git.lock_users_index(), Err(GitError::Locked { .. })));
+    drop(ours);
+    assert!(done.is_unlocked());
 }

@@ -90,7 +90,7 @@ fn set_up(dir: &Path) -> Result<PathBuf, Failure> {
     git(&repository, &["init", "--quiet", "--initial-branch=main"])?;
     let git = discover(&repository)?;
     git.stage_all(&[])
-        .and_then(|()| git.commit("A project with a backlog", &[]))
+        .and_then(|_| git.commit("A project with a backlog", &[]))
         .map_err(|error| Failure::other(wiggum_engine::error::chain(&error)))?;
     Ok(repository)
 }

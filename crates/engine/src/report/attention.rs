@@ -79,6 +79,7 @@ fn is_grave(kind: FlagKind) -> bool {
         | FlagKind::CheckRedefined
         | FlagKind::CheckedProduct
         | FlagKind::SubmoduleUncommitted
+        | FlagKind::NestedRepository
         | FlagKind::BacklogTouched
         | FlagKind::BranchSwitched => true,
         FlagKind::AgentCommitted | FlagKind::CheckLeftovers => false,
@@ -95,6 +96,7 @@ pub(super) fn flag_words(kind: FlagKind, what: &str) -> String {
         FlagKind::HooksTouched => "git's hooks or configuration were changed and put back",
         FlagKind::StateTouched => "the loop's own files were touched",
         FlagKind::AgentCommitted => "the agent committed by itself",
+        FlagKind::NestedRepository => "a repository inside the work tree became plain files",
         FlagKind::SubmoduleUncommitted => "files inside a submodule are not committed",
         FlagKind::CheckLeftovers => "a check left files behind",
         FlagKind::ConfigTouched => "the settings of the loop were changed",

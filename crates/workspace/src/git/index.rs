@@ -1,8 +1,9 @@
 //! Git's index, read from its file: which files there are, what they hold, and how they looked on the
 //! disk when git last saw them. Only what almost every index is made of; anything else is not for us.
 
-use std::fs::{File, Metadata};
-use std::io::Read;
+use std::collections::BTreeSet;
+use std::fs::{self, File, Metadata};
+use std::io::{ErrorKind, Read};
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -18,6 +19,8 @@ const CHECKSUM: usize = 20;
 
 pub(super) const LINK: u32 = 0o120_000;
 pub(super) const FILE_KIND: u32 = 0o170_000;
+const COMMIT: u32 = 0o160_000;
+const EXTENDED: u8 = 0x40;
 const REGULAR: u32 = 0o100_000;
 const EXECUTABLE: u32 = 0o100;
 
@@ -126,6 +129,34 @@ fn mode_of(file: &Metadata) -> u32 {
         REGULAR => REGULAR | 0o644,
         kind => kind,
     }
+}
+
+/// The paths that stand for commits of other repositories; nothing where git itself should be asked. No file is an
+/// empty index.
+pub(super) fn links(path: &Path) -> Option<BTreeSet<String>> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Some(BTreeSet::new()),
+        Err(_) => return None,
+    };
+    if bytes.get(..4)? != b"DIRC" || !matches!(number(&bytes, 4)?, 2 | 3) {
+        return None;
+    }
+    let mut links = BTreeSet::new();
+    let mut at = HEADER;
+    for _ in 0..number(&bytes, 8)? {
+        let fixed = bytes.get(at..at + FIXED)?;
+        // Two more bytes of flags where the first ones say so.
+        let path = at + FIXED + if fixed[60] & EXTENDED != 0 { 2 } else { 0 };
+        let length = bytes.get(path..)?.iter().position(|byte| *byte == 0)?;
+        if number(fixed, 24)? & FILE_KIND == COMMIT {
+            links.insert(String::from_utf8_lossy(&bytes[path..path + length]).into_owned());
+        }
+        at += (path - at + length + 8) & !7;
+    }
+    // The larger part of a split index is elsewhere.
+    only_optional(bytes.get(at..bytes.len().checked_sub(CHECKSUM)?)?)?;
+    Some(links)
 }
 
 fn parse(bytes: &[u8]) -> Option<Vec<(usize, Range<usize>)>> {

@@ -20,11 +20,14 @@ mod guardian;
 mod head;
 mod ignore;
 mod index;
+mod inside;
 mod locks;
+mod nested;
 mod private;
 mod references;
 mod reflog;
 mod status;
+mod users_index;
 mod work;
 
 use std::ffi::OsString;
@@ -45,9 +48,11 @@ pub use glance::Known;
 pub use guardian::Guardian;
 pub use head::Head;
 pub use ignore::{STATE_DIR, STATE_FILES, ignoring_state};
-pub use private::{Mount, Private};
+pub use inside::Inside;
+pub use private::Private;
 pub use reflog::Move;
 pub use status::{Change, Entry, Status};
+pub use users_index::{IndexStamp, UsersIndex};
 pub use work::{PutBack, Squashed};
 
 /// A work tree. Cheap to clone.
@@ -189,7 +194,7 @@ impl Git {
         self
     }
 
-    /// With an index of our own: the user's stays as it is until [`Git::publish_index`].
+    /// With an index of our own: the user's stays as it is until [`UsersIndex::publish`].
     #[must_use]
     pub fn with_index(mut self, index: impl Into<PathBuf>) -> Self {
         self.index = Some(index.into());
@@ -256,11 +261,20 @@ impl Git {
         }
     }
 
-    /// Puts the whole work tree into the index, but for these paths.
-    pub fn stage_all(&self, exclude: &[&str]) -> Result<(), GitError> {
+    fn add_all(&self, exclude: &[&str]) -> Result<(), GitError> {
         let excluded = exclude.iter().map(|path| excluding_from_add(path));
         let mut command = owned(&["add", "-A", "--", "."]);
         command.extend(excluded);
+        self.run(&command)
+    }
+
+    /// Puts these files into the index as they are.
+    pub fn stage(&self, paths: &[&str]) -> Result<(), GitError> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let mut command = owned(&["add", "-f", "--"]);
+        command.extend(paths.iter().map(|path| literal(path)));
         self.run(&command)
     }
 
@@ -320,21 +334,6 @@ impl Git {
         self.rename_lock()
     }
 
-    /// Our index becomes a copy of the user's.
-    pub fn take_users_index(&self) -> Result<(), GitError> {
-        let Some(own) = &self.index else { return Ok(()) };
-        self.of_user().copy_index(own)
-    }
-
-    /// The user's index becomes a copy of ours: what was committed with ours is no change any more.
-    pub fn publish_index(&self) -> Result<(), GitError> {
-        let Some(own) = &self.index else { return Ok(()) };
-        let user = self.of_user();
-        user.lock_index(|lock| copy(own, lock), own)?;
-        crash::point("index locked");
-        user.rename_lock()
-    }
-
     fn lock_index(&self, fill: impl Fn(&Path) -> io::Result<()>, from: &Path) -> Result<(), GitError> {
         let lock = self.index_lock();
         match fill(&lock) {
@@ -355,7 +354,8 @@ impl Git {
         renamed.map_err(|source| GitError::File { path: index, source })
     }
 
-    pub(crate) fn index_path(&self) -> PathBuf {
+    /// The file that the index is in.
+    pub fn index_path(&self) -> PathBuf {
         self.index.clone().unwrap_or_else(|| self.git_dir.join("index"))
     }
 
@@ -379,12 +379,7 @@ impl Git {
         include: &[&str],
         meanwhile: &mut dyn FnMut(),
     ) -> Result<CommitOutcome, GitError> {
-        let mut command = owned(&["commit", "--quiet", "--allow-empty", "--cleanup=whitespace", "-F", "-"]);
-        if !include.is_empty() {
-            command.extend(owned(&["-i", "--"]));
-            command.extend(include.iter().map(|path| literal(path)));
-        }
-        self.make_commit(&command, message, meanwhile)
+        self.make_commit(&commit_command(include), message, meanwhile)
     }
 
     /// Commits one file as it is in the work tree, whatever else is staged; that stays staged.
@@ -447,12 +442,17 @@ impl Git {
         if !self.signs()? {
             return Ok(None);
         }
-        let tree = self.line(&["mktree"])?;
+        let tree = self.empty_tree()?;
         let command = ["commit-tree", "-S", "-m", "wiggum: can commits be signed?", &tree];
         let mut launch = self.launch(&command, Hooks::Off);
         launch.env.extend(self.identity()?);
         let output = execute(&command, launch)?;
         Ok((!output.exit.success()).then(|| message_of(&output)))
+    }
+
+    /// The tree without any file.
+    pub fn empty_tree(&self) -> Result<String, GitError> {
+        self.line(&["mktree"])
     }
 
     /// The newest of the last 50 commits that carries this trailer.
@@ -593,6 +593,16 @@ impl Git {
         launch.env.extend(self.index.as_deref().map(index_variable));
         launch
     }
+}
+
+/// A commit of the index, and of `include` as it is in the work tree, with a message on standard input.
+fn commit_command(include: &[&str]) -> Vec<String> {
+    let mut command = owned(&["commit", "--quiet", "--allow-empty", "--cleanup=whitespace", "-F", "-"]);
+    if !include.is_empty() {
+        command.extend(owned(&["-i", "--"]));
+        command.extend(include.iter().map(|path| literal(path)));
+    }
+    command
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -13,19 +13,12 @@ use std::path::{Path, PathBuf};
 
 use super::{Git, GitError, Head, copy, head, references, remove_if_there, text};
 use crate::paths::remove_tree;
+use crate::sandbox::Mount;
 
 /// Where the stand-in of one work tree is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Private {
     directory: PathBuf,
-}
-
-/// Something that is seen in another place than where it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mount {
-    pub from: PathBuf,
-    pub at: PathBuf,
-    pub writable: bool,
 }
 
 impl Private {
@@ -49,9 +42,29 @@ impl Private {
     }
 
     /// Can it stand in for this repository? Repositories inside of it (submodules) have directories of their
-    /// own in it, to which an agent may have to write.
-    pub fn fits(git: &Git) -> bool {
+    /// own in it, to which an agent may have to write; filters see the repository that they run for.
+    pub fn fits(git: &Git) -> Result<bool, GitError> {
+        Ok(Self::still_fits(git)
+            && !git.root.join(".git").is_symlink()
+            && !git.names_programs()?
+            && git.links()?.is_empty())
+    }
+
+    /// The part of the same question whose answer may change while a loop runs.
+    pub fn still_fits(git: &Git) -> bool {
         !git.common_dir.join("modules").is_dir() && !git.root.join(".gitmodules").exists()
+    }
+
+    /// An agent may have added a submodule, whose repository is then in this one. It is moved to the user's, with
+    /// nothing in it that git would obey.
+    pub fn hand_over_submodules(&self, git: &Git) -> Result<(), GitError> {
+        let from = self.git_dir().join("modules");
+        let to = git.common_dir.join("modules");
+        if !is_directory(&from) || to.exists() {
+            return Ok(());
+        }
+        fs::rename(&from, &to).map_err(|source| GitError::File { path: from, source })?;
+        disarm(&to).map_err(|source| GitError::File { path: to, source })
     }
 
     /// Makes it anew, with HEAD where it is said to be and a copy of that index.
@@ -81,6 +94,7 @@ impl Private {
             copy_if_there(&from, &to.join(name)).map_err(on(&from))?;
         }
         self.copy_shared_indexes(git)?;
+        self.copy_hooks(git)?;
         let text = format!("gitdir: {}\n", to.display());
         fs::write(self.git_file(), text).map_err(on(&self.git_file()))
     }
@@ -98,17 +112,11 @@ impl Private {
         let dot_git = git.root.join(".git");
         let read_only = |from: PathBuf, at: PathBuf| Mount { from, at, writable: false };
         let mut mounts = vec![read_only(git.common_dir.join("objects"), self.borrowed())];
-        let seen_at = if dot_git.is_dir() {
-            mounts.push(Mount { from: self.git_dir(), at: dot_git.clone(), writable: true });
-            dot_git
+        if dot_git.is_dir() {
+            mounts.push(Mount { from: self.git_dir(), at: dot_git, writable: true });
         } else {
             mounts.push(Mount { from: self.git_dir(), at: self.git_dir(), writable: true });
             mounts.push(read_only(self.git_file(), dot_git));
-            self.git_dir()
-        };
-        let hooks = git.common_dir.join("hooks");
-        if hooks.is_dir() {
-            mounts.push(read_only(hooks, seen_at.join("hooks")));
         }
         mounts
     }
@@ -132,6 +140,25 @@ impl Private {
         all.map(|path| format!("{}\n", path.display())).collect()
     }
 
+    /// The user's hooks run for whoever commits here. Copies, since programs that set a project up write there.
+    fn copy_hooks(&self, git: &Git) -> Result<(), GitError> {
+        let hooks = git.common_dir.join("hooks");
+        let on_hooks = |source| GitError::File { path: hooks.clone(), source };
+        let entries = match fs::read_dir(&hooks) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            entries => entries.map_err(on_hooks)?,
+        };
+        for entry in entries {
+            let entry = entry.map_err(on_hooks)?;
+            let is_hook = entry.path().is_file() && !entry.file_name().to_string_lossy().ends_with(".sample");
+            if is_hook {
+                fs::copy(entry.path(), self.git_dir().join("hooks").join(entry.file_name()))
+                    .map_err(on_hooks)?;
+            }
+        }
+        Ok(())
+    }
+
     /// An index may be split: its larger part is then in a file that it names.
     fn copy_shared_indexes(&self, git: &Git) -> Result<(), GitError> {
         let on_dir = |source| GitError::File { path: git.git_dir.clone(), source };
@@ -145,6 +172,45 @@ impl Private {
         }
         Ok(())
     }
+}
+
+fn is_directory(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
+/// Takes away what git obeys in the repositories below a directory, and says itself where their work trees are.
+fn disarm(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if !is_directory(&path) {
+            fs::remove_file(&path)?;
+        } else if !path.join("HEAD").exists() {
+            disarm(&path)?;
+        } else {
+            let work_tree = submodule_work_tree(&fs::read_to_string(path.join("config")).unwrap_or_default());
+            for name in ["hooks", "info", "modules", "objects/info", "worktrees"] {
+                remove_tree(&path.join(name))?;
+            }
+            for name in ["config.worktree", "commondir", "config"] {
+                remove_if_there(&path.join(name))?;
+            }
+            let text = format!("[core]\n\trepositoryformatversion = 0\n\tbare = false\n{work_tree}");
+            fs::write(path.join("config"), text)?;
+        }
+    }
+    Ok(())
+}
+
+/// The line that says where a submodule's work tree is, if it leads into the work tree around it and to nowhere else.
+fn submodule_work_tree(config: &str) -> String {
+    let value = config.lines().find_map(|line| line.trim().strip_prefix("worktree = "));
+    let inside = |value: &&str| {
+        let rest = value.trim_start_matches("../");
+        let goes_up = (value.len() - rest.len()) / 3;
+        goes_up >= 3 && !rest.split('/').any(|part| part == ".." || part == ".git" || part.is_empty())
+    };
+    let plain = |value: &&str| !value.contains(['"', '\\', '\n', '#', ';']);
+    value.filter(inside).filter(plain).map_or_else(String::new, |value| format!("\tworktree = {value}\n"))
 }
 
 fn head_text(head: &Head) -> String {

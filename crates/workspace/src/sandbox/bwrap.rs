@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use crate::process::{self, CommandLine, Launch};
 
-use super::SandboxError;
+use super::{Mount, SandboxError};
 
 pub(super) fn probe() -> Result<PathBuf, SandboxError> {
     if cfg!(not(target_os = "linux")) {
@@ -18,7 +18,7 @@ pub(super) fn probe() -> Result<PathBuf, SandboxError> {
     let name = CommandLine::new("bwrap", Vec::<OsString>::new());
     let program = name.resolve(&std::env::temp_dir()).map_err(|_| SandboxError::NoBwrap)?;
     // What it is really called with, since some containers allow one mount and not another.
-    let mut arguments = arguments(&[std::env::temp_dir()], &[], &[]);
+    let mut arguments = arguments(&[std::env::temp_dir()], &[], &[], &[]);
     arguments.extend(["--".into(), "/bin/sh".into(), "-c".into(), ":".into()]);
     let broken = SandboxError::BrokenBwrap;
     let tried = process::run(Launch::new(CommandLine::new(&program, arguments), "/"))
@@ -31,12 +31,21 @@ pub(super) fn probe() -> Result<PathBuf, SandboxError> {
 }
 
 /// Mounts come in this order: what comes later lies over what came before.
-pub(super) fn arguments(writable: &[PathBuf], read_only: &[PathBuf], again: &[PathBuf]) -> Vec<OsString> {
+pub(super) fn arguments(
+    writable: &[PathBuf],
+    read_only: &[PathBuf],
+    again: &[PathBuf],
+    other: &[Mount],
+) -> Vec<OsString> {
     let mut all = words(&["--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev"]);
     let elsewhere = writable.iter().filter(|path| !path.starts_with("/dev"));
     all.extend(mounts("--bind-try", elsewhere));
     all.extend(mounts("--ro-bind-try", read_only));
     all.extend(mounts("--bind-try", again));
+    all.extend(other.iter().flat_map(|Mount { from, at, writable }| {
+        let how = if *writable { "--bind" } else { "--ro-bind" };
+        [how.into(), from.into(), at.into()]
+    }));
     // As root it would otherwise be able to undo all this.
     all.extend(words(&["--cap-drop", "CAP_SYS_ADMIN"]));
     all

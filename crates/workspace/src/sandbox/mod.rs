@@ -58,6 +58,26 @@ pub struct Confinement {
     /// make such exceptions: whoever may write to a directory may write to all of it.
     pub read_only: Vec<PathBuf>,
     pub writable_again: Vec<PathBuf>,
+    /// What is seen in another place than where it is; later ones lie over earlier ones. Only where [`Kind::can_mount`].
+    pub mounts: Vec<Mount>,
+}
+
+/// Something that is seen in another place than where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    pub from: PathBuf,
+    pub at: PathBuf,
+    pub writable: bool,
+}
+
+impl Kind {
+    /// Can a program be shown something else in the place of a file or directory?
+    pub fn can_mount(&self) -> bool {
+        match self {
+            Self::Bwrap { .. } => true,
+            Self::Landlock(_) => false,
+        }
+    }
 }
 
 #[derive(Debug, Error)]
@@ -100,7 +120,12 @@ impl Confinement {
             Kind::Landlock(_) => all.extend(self.writable.iter().map(Into::into)),
             Kind::Bwrap { program } => {
                 all.push(program.into());
-                all.extend(bwrap::arguments(&self.writable, &self.read_only, &self.writable_again));
+                all.extend(bwrap::arguments(
+                    &self.writable,
+                    &self.read_only,
+                    &self.writable_again,
+                    &self.mounts,
+                ));
             }
         }
         all.push(helper::END.into());

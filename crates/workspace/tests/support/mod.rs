@@ -79,7 +79,7 @@ impl Repository {
     }
 
     pub(crate) fn short_status(&self) -> String {
-        self.run(&["status", "--short", "-uall"])
+        self.run(&["--no-optional-locks", "status", "--short", "-uall"])
     }
 
     pub(crate) fn hook(&self, name: &str, script: &str) {
