@@ -188,7 +188,16 @@ fn what_a_check_does_to_git_reaches_no_commit() {
     sandbox
         .run(
             WORKER,
-            &["--baseline", "off", "--verify", "git checkout -q -B elsewhere", "--max-iterations", "1"],
+            &[
+                "--sandbox",
+                "landlock",
+                "--baseline",
+                "off",
+                "--verify",
+                "git checkout -q -B elsewhere",
+                "--max-iterations",
+                "1",
+            ],
         )
         .exits(3);
     assert_eq!(sandbox.subjects(), ["first", "backlog"], "nothing lands on a branch nobody chose");

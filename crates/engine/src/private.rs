@@ -3,7 +3,7 @@
 //! Where the sandbox can show a program another directory in the place of `.git`, neither is the
 //! user's: the agent works in a repository of its own, which is made anew for it and again for each
 //! check, and its work is taken with an index of ours. Commits that appear in the user's repository
-//! meanwhile are then surely somebody else's. Between attempts the index is the user's.
+//! meanwhile are then surely somebody else's. While no work lies in the tree, the index is the user's.
 //!
 //! Elsewhere the repository is shared, and what git obeys is watched instead (`git::Guardian`).
 
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use wiggum_core::event::{Event, Flag, FlagKind};
-use wiggum_core::state::OpenIteration;
+use wiggum_core::state::{OpenIteration, Workspace};
 use wiggum_workspace::git::{Git, GitError, Head, IndexStamp, Inside, Private, UsersIndex};
 use wiggum_workspace::sandbox::Mount;
 
@@ -54,10 +54,13 @@ impl OwnRepository {
 }
 
 impl Engine<'_> {
-    /// With an attempt under way the index is ours, otherwise it is the user's.
+    /// While work of a task lies in the tree the index is ours, otherwise it is the user's.
     pub(crate) fn choose_index(&mut self) -> Result<(), EngineError> {
+        let state = &self.journal.state;
+        let holds_work =
+            state.open.is_some() || state.unkept.is_some() || state.workspace != Workspace::Clean;
         let (Some(git), Some(own)) = (&mut self.git, &mut self.own) else { return Ok(()) };
-        match (self.journal.state.open.is_some(), git.has_own_index()) {
+        match (holds_work, git.has_own_index()) {
             (true, false) => {
                 *git = git.clone().with_index(&own.index);
                 // A power cut may have taken it; what was staged is staged again.
@@ -86,8 +89,10 @@ impl Engine<'_> {
         let (Some(git), Some(own)) = (&mut self.git, &mut self.own) else { return Ok(false) };
         std::fs::create_dir_all(own.index.parent().unwrap_or(Path::new(".")))
             .map_err(|source| EngineError::Write { path: own.index.clone(), source })?;
-        *git = git.clone().with_index(&own.index);
-        own.seen = Some(git.take_users_index()?);
+        if !git.has_own_index() {
+            *git = git.clone().with_index(&own.index);
+            own.seen = Some(git.take_users_index()?);
+        }
         Ok(true)
     }
 

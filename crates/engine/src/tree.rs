@@ -811,6 +811,7 @@ impl Engine<'_> {
         let Some(git) = &self.git else { return Ok(()) };
         let head = git.head()?.commit;
         git.reset_hard(head.as_deref(), &self.watched.excluded())?;
+        self.refresh_users_index()?;
         crash::point("after reset");
         self.in_place = None;
         self.record(Event::WorkspaceReset { commit: head.unwrap_or_default() });
