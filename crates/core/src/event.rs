@@ -806,6 +806,8 @@ pub enum FlagKind {
     SubmoduleUncommitted,
     /// A repository inside the work tree that is no submodule: its files became part of the work.
     NestedRepository,
+    /// A pipe, a socket or a device lay in the place of a file.
+    SpecialFile,
 }
 
 /// What came of a check before any agent worked.

@@ -194,6 +194,7 @@ pub fn severity(protect: &Protect, kind: FlagKind) -> OnTouch {
         | FlagKind::AgentCommitted
         | FlagKind::SubmoduleUncommitted
         | FlagKind::NestedRepository
+        | FlagKind::SpecialFile
         | FlagKind::CheckLeftovers => OnTouch::Warn,
     }
 }
@@ -284,6 +285,7 @@ fn describe_flag(flag: &Flag) -> String {
         FlagKind::StateTouched => "belongs to wiggum and was changed",
         FlagKind::AgentCommitted => "was committed by the agent itself",
         FlagKind::SubmoduleUncommitted => "has files inside that are not committed there",
+        FlagKind::SpecialFile => "was a pipe, a socket or a device in the place of a file",
         FlagKind::NestedRepository => "was a repository inside the work tree and is plain files now",
         FlagKind::CheckLeftovers => "was left behind by a check",
         FlagKind::ConfigTouched => {

@@ -296,6 +296,7 @@ pub fn flag_name(kind: FlagKind) -> &'static str {
         FlagKind::HooksTouched => "touched git's files",
         FlagKind::StateTouched => "touched wiggum's state",
         FlagKind::AgentCommitted => "committed by itself",
+        FlagKind::SpecialFile => "was no file",
         FlagKind::NestedRepository => "was a repository of its own",
         FlagKind::SubmoduleUncommitted => "not committed inside the submodule",
         FlagKind::CheckLeftovers => "left by a check",

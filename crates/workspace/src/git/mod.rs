@@ -49,6 +49,7 @@ pub use guardian::Guardian;
 pub use head::Head;
 pub use ignore::{STATE_DIR, STATE_FILES, ignoring_state};
 pub use inside::Inside;
+pub use nested::Odd;
 pub use private::Private;
 pub use reflog::Move;
 pub use status::{Change, Entry, Status};
