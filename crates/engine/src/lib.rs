@@ -64,6 +64,7 @@ mod by_hand;
 pub mod checkout;
 pub mod checkpoints;
 mod checks;
+mod clean;
 pub mod clock;
 pub mod desk;
 mod engine;

@@ -510,6 +510,7 @@ impl Engine<'_> {
                 flags.extend(self.put_back_leftovers(git, &status, iteration)?);
                 flags.extend(self.flag_changes(git, &status.staged)?);
                 flags.extend(self.config_flag(&open, &status.staged));
+                flags.extend(ignore_flags(&status.staged));
                 redefinition = self.redefinition(git, &open, &status.staged)?;
                 flags.extend(redefinition.flags());
                 let changed: Vec<String> = status.staged.iter().map(|entry| entry.path.clone()).collect();
@@ -859,6 +860,12 @@ fn went_back<'a>(git: &Git, head: &Head, open: &'a OpenIteration) -> Result<Opti
         (Some(at), Some(base)) if at != base && git.is_ancestor(at, base)? => Ok(Some(base)),
         (Some(_) | None, _) => Ok(None),
     }
+}
+
+/// Rules by which git ignores files, which may hide what no clone will have.
+fn ignore_flags(staged: &[Entry]) -> impl Iterator<Item = Flag> {
+    let rules = staged.iter().filter(|entry| entry.path.rsplit('/').next() == Some(".gitignore"));
+    rules.map(|entry| flag(FlagKind::IgnoreRules, &entry.path, change_name(entry.change)))
 }
 
 /// What could not be committed as the attempt left it.

@@ -15,6 +15,7 @@
 
 mod carry;
 mod config;
+mod elsewhere;
 mod glance;
 mod guardian;
 mod head;
@@ -504,6 +505,11 @@ impl Git {
     /// The id of the tree that the index stands for.
     pub fn index_tree(&self) -> Result<String, GitError> {
         self.line(&["write-tree"])
+    }
+
+    /// The id of the tree that a saved index stands for.
+    pub fn tree_of_index(&self, index: &Path) -> Result<String, GitError> {
+        self.clone().with_index(index).index_tree()
     }
 
     /// The id of a commit's tree.
