@@ -171,7 +171,7 @@ fn a_person_forces_a_handoff_and_the_next_attempt_goes_on() {
 
 #[test]
 fn a_loop_that_gets_nowhere_opens_the_breaker_cools_down_and_is_probed() {
-    let sandbox = sandbox(&["A", "B"], "max_retries = 9\n[breaker]\ncooldown = \"700ms\"\n");
+    let sandbox = sandbox(&["A", "B"], "max_retries = 9\n[breaker]\ncooldown = \"3s\"\n");
     sandbox.run("echo nothing to see", &[]).exits(7);
     assert_eq!(ended(&sandbox), EndReason::CircuitBreakerOpen);
     assert_eq!(sandbox.state().run.iterations, 3);

@@ -65,13 +65,22 @@ impl Engine<'_> {
         Ok(())
     }
 
+    /// A check may be about single tasks: those of a commit are about its last one.
     fn environment_of_clean(&self, of: &CleanOf) -> Vec<(OsString, OsString)> {
-        let task = self.journal.state.open.as_ref().map(|open| open.task.clone());
-        match (of, task) {
-            (CleanOf::Attempt { iteration, attempt }, Some(task)) => {
-                self.environment(*iteration, &task, *attempt)
+        let state = &self.journal.state;
+        let (task, iteration, attempt) = match of {
+            CleanOf::Attempt { iteration, attempt } => {
+                (state.open.as_ref().map(|open| &open.task), *iteration, *attempt)
             }
-            (CleanOf::Commit(_) | CleanOf::Attempt { .. }, _) => self.environment_without_task(),
+            CleanOf::Commit(_) => {
+                let task = state.clean.tasks.last();
+                let attempts = task.and_then(|task| state.task(task)).map_or(1, |entry| entry.attempts);
+                (task, state.iterations, attempts)
+            }
+        };
+        match task {
+            Some(task) => self.environment(iteration, task, attempt),
+            None => self.environment_without_task(),
         }
     }
 

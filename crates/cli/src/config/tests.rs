@@ -242,7 +242,7 @@ wiggum.toml:19:10: `protect.paths`: "a[" is not a path pattern: unclosed charact
 wiggum.toml:19:16: `protect.paths`: the pattern "/etc/**" is not relative to the workspace
   hint: write "etc/**"
 wiggum.toml:20:2: unknown section `[colours]`
-  hint: the sections are agent, limits, budget, claims, health, breaker, retry, checks, protect, people, handoff, plans
+  hint: the sections are agent, limits, budget, claims, health, breaker, retry, checks, workspace, protect, people, handoff, plans
 WIGGUM_HEADLESS: expected true or false, found the text "perhaps"
 STUCK_THRESHOLD: expected a whole number, 0 or more, found the text "many"
 WIGGUM_LIMITS_ITERATION: unknown variable
