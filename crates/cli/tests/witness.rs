@@ -395,7 +395,7 @@ fn an_agent_does_not_choose_how_later_work_is_judged() {
             sandbox.commit_all("settings");
         }
         let run = sandbox.run(&format!("echo a > A.txt; {setting}; claim"), &[]).exits(6);
-        run.says("changed the settings of the loop");
+        run.says("changed what is obeyed later");
         assert!(sandbox.has_flag(FlagKind::ConfigTouched));
         assert_ne!(sandbox.state_of("A"), "done");
         // A person may want it.
@@ -406,7 +406,10 @@ fn an_agent_does_not_choose_how_later_work_is_judged() {
     let sandbox = project();
     sandbox.write("PRD.json", &support::prd(&["A"]).replace("Do A", "Set verify in wiggum.toml"));
     sandbox.commit_all("a task about it");
-    sandbox.run(&format!("{setting}; claim"), &[]).exits(0);
+    // Also where the task is about them: what they say is for a person to see.
+    sandbox.run(&format!("{setting}; claim"), &[]).exits(6);
+    sandbox.wiggum(&["answer", "q1", "1"]).exits(0);
+    sandbox.run("exit 1", &[]).exits(0);
 }
 
 /// Removing a feature with its tests is one decision.

@@ -803,7 +803,7 @@ pub enum FlagKind {
     AgentCommitted,
     /// A check changed files; they were put back.
     CheckLeftovers,
-    /// The settings of the loop itself were changed, which say how later work is judged.
+    /// A file that is obeyed later was changed, by the loop itself or by a person's programs.
     ConfigTouched,
     /// What defines a check was changed: its script, its recipe, the settings of its runner, the tests
     /// there were. The check was run with the former definition too.
@@ -818,6 +818,8 @@ pub enum FlagKind {
     SpecialFile,
     /// Rules of what git ignores were changed, which may hide what the checks need.
     IgnoreRules,
+    /// Notes that later agents read were changed.
+    NotesChanged,
 }
 
 /// What came of a check before any agent worked.

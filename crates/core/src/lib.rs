@@ -67,6 +67,7 @@ pub mod health;
 pub mod ids;
 pub mod memory;
 pub mod mutant;
+pub mod obeyed;
 pub mod policy;
 pub mod price;
 pub mod prompt;

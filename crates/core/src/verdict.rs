@@ -198,6 +198,7 @@ pub fn severity(protect: &Protect, kind: FlagKind) -> OnTouch {
         | FlagKind::NestedRepository
         | FlagKind::SpecialFile
         | FlagKind::IgnoreRules
+        | FlagKind::NotesChanged
         | FlagKind::CheckLeftovers => OnTouch::Warn,
     }
 }
@@ -293,11 +294,12 @@ fn describe_flag(flag: &Flag) -> String {
         FlagKind::AgentCommitted => "was committed by the agent itself",
         FlagKind::SubmoduleUncommitted => "has files inside that are not committed there",
         FlagKind::IgnoreRules => "says what git ignores and was changed",
+        FlagKind::NotesChanged => "is read by later agents and was changed",
         FlagKind::SpecialFile => "was a pipe, a socket or a device in the place of a file",
         FlagKind::NestedRepository => "was a repository inside the work tree and is plain files now",
         FlagKind::CheckLeftovers => "was left behind by a check",
         FlagKind::ConfigTouched => {
-            "says how the loop judges later work and was changed; put it back as it was"
+            "is obeyed later, outside of the sandbox, and was changed; put it back as it was"
         }
         FlagKind::CheckRedefined => "defines a check and was changed",
         FlagKind::CheckedProduct => "is run by a check and was changed, as the task may ask",

@@ -257,6 +257,8 @@ pub struct Engine<'a> {
     /// What an attempt started from that could not land because the branch had moved.
     pub(crate) moved_from: Option<String>,
     pub(crate) watched: Watched,
+    /// The mark of an attempt in the workspace is to be taken away; an engine before us may have left one.
+    pub(crate) attempt_lies_there: bool,
     /// What must not be stored or shown.
     pub(crate) secrets: Secrets,
     /// What git obeys, as it was before the agent, where the repository is shared.
@@ -431,6 +433,7 @@ impl<'a> Engine<'a> {
             in_place: None,
             moved_from: None,
             watched,
+            attempt_lies_there: true,
             secrets,
             guardian: None,
             own,
@@ -954,7 +957,7 @@ impl<'a> Engine<'a> {
         let now = self.clock.now();
         let envelopes = self.journal.flush(now)?;
         self.show(&envelopes);
-        Ok(())
+        self.forget_attempt()
     }
 
     /// Tells what is durable now.

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::fs;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
@@ -32,6 +31,7 @@ use wiggum_core::stream::Stream;
 use wiggum_core::task::{FileStatus, Task, Work};
 use wiggum_core::verdict::checks_for;
 use wiggum_store::Transcript;
+use wiggum_workspace::beneath::{self, Links};
 use wiggum_workspace::crash;
 use wiggum_workspace::process::{self, CommandLine, Ended, Launch, Sink};
 
@@ -47,6 +47,9 @@ use crate::reports::{self, Reports};
 use crate::state_dir::StateDir;
 use crate::status;
 use crate::work;
+
+/// More than any prompt has.
+const MAX_PROMPT: usize = 16 * 1024 * 1024;
 
 /// How much of what other tasks taught goes into a prompt.
 const MAX_LEARNT: usize = 2 * 1024;
@@ -108,17 +111,15 @@ impl Engine<'_> {
         // What is there before the agent is known before it is known that there is one: whoever finds
         // this iteration under way after a crash compares with that.
         self.guard_repository()?;
-        self.note_own_files()?;
+        if self.in_place.is_none() {
+            self.note_own_files()?;
+        }
         self.flush()?;
         crash::point("before agent");
         if work.is_agents() {
             self.tell_attempts(Some(task))?;
         }
         self.bring_work_in_place(carried.as_deref())?;
-        if carried.is_some() {
-            // The work of the last attempt may hold a prompt of its own.
-            self.note_own_files()?;
-        }
         if accepted {
             return Ok(());
         }
@@ -136,6 +137,16 @@ impl Engine<'_> {
         Ok(())
     }
 
+    /// The prompt of a person, not what the last attempt has made of it.
+    fn instructions(&self) -> Result<String, EngineError> {
+        let Some(path) = &self.settings.prompt else { return Ok(prompt::DEFAULT_INSTRUCTIONS.to_owned()) };
+        match self.watched.prompt_before().filter(|_| self.in_place.is_some()) {
+            Some(before) => Ok(String::from_utf8_lossy(before).into_owned()),
+            None => beneath::read_plain_text(path, Links::Follow, MAX_PROMPT)
+                .map_err(|source| EngineError::Prompt { path: path.clone(), source }),
+        }
+    }
+
     fn build_prompt(
         &mut self,
         iteration: Iteration,
@@ -144,11 +155,7 @@ impl Engine<'_> {
         agent: &str,
         carried: bool,
     ) -> Result<String, EngineError> {
-        let instructions = match &self.settings.prompt {
-            Some(path) => fs::read_to_string(path)
-                .map_err(|source| EngineError::Prompt { path: path.clone(), source })?,
-            None => prompt::DEFAULT_INSTRUCTIONS.to_owned(),
-        };
+        let instructions = self.instructions()?;
         let continuation = self.continuation(task, carried);
         let learnt = self.journal.state.memory.newest(MAX_LEARNT);
         let Some(entry) = self.journal.state.task(task) else { return Ok(instructions) };

@@ -104,4 +104,5 @@ pub use host::{Host, Machine, Program};
 pub use iteration::command_line;
 pub use restore::{Changes, Restored};
 pub use sandbox::Sandbox;
+pub use watched::{InForce, in_force};
 pub use wiggum_agents::AgentEvent;

@@ -160,6 +160,12 @@ impl StateDir {
     pub fn guard_dir(&self, id: LoopId) -> PathBuf {
         self.loop_dir(id).join("guard")
     }
+
+    /// Those of all loops.
+    pub(crate) fn guard_dirs(&self) -> Vec<PathBuf> {
+        let loops = std::fs::read_dir(self.private.join("loops")).into_iter().flatten().flatten();
+        loops.map(|entry| entry.path().join("guard")).collect()
+    }
 }
 
 /// The lock of the backlogs of a workspace, whether it has a store or not.

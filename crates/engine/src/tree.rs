@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 use wiggum_backlog::PlanValue;
 use wiggum_core::commits::newest_of_others;
-use wiggum_core::definition::is_named_by;
 use wiggum_core::event::{Event, Flag, FlagKind, MAX_LISTED_PATHS};
 use wiggum_core::ids::{Attempt, Iteration, TaskId};
 use wiggum_core::mutant::{Mutant, planted};
+use wiggum_core::obeyed::{is_note, is_obeyed};
 use wiggum_core::state::{OpenIteration, Stage, Workspace};
 use wiggum_core::tally::fewer;
 use wiggum_core::task::{FileStatus, Work};
@@ -27,7 +27,7 @@ use crate::engine::{Engine, Settings};
 use crate::error::{EngineError, chain};
 use crate::former::Redefinition;
 use crate::state_dir::StateDir;
-use crate::watched::{CONFIGURATION, relative};
+use crate::watched::{Watched, relative};
 
 /// How many changed files are looked at for weakened tests.
 const MAX_EXAMINED: usize = 200;
@@ -98,11 +98,30 @@ impl Engine<'_> {
         self.dir.guard_dir(self.journal.id).join("index")
     }
 
+    fn put_back_own_files(&self) -> Result<(), EngineError> {
+        let copies = self.dir.guard_dir(self.journal.id);
+        self.watched.put_back_own_files(self.git.as_ref(), self.settings.workspace(), &copies)
+    }
+
     pub(crate) fn note_own_files(&mut self) -> Result<(), EngineError> {
         let copies = self.dir.guard_dir(self.journal.id);
         self.watched
             .note_own_files(&copies)
             .map_err(|source| EngineError::Write { path: copies.clone(), source })
+    }
+
+    /// Once it is durable that no attempt lies in the workspace, what is there is in force again.
+    pub(crate) fn forget_attempt(&mut self) -> Result<(), EngineError> {
+        let state = &self.journal.state;
+        let lies_there = state.open.is_some() || (state.git && state.workspace != Workspace::Clean);
+        if lies_there || !self.attempt_lies_there {
+            self.attempt_lies_there |= lies_there;
+            return Ok(());
+        }
+        let copies = self.dir.guard_dir(self.journal.id);
+        Watched::forget_attempt(&copies).map_err(|source| EngineError::Write { path: copies, source })?;
+        self.attempt_lies_there = false;
+        Ok(())
     }
 
     /// A run starts, or goes on, from a clean tree: what the user has not committed is theirs, not the
@@ -264,7 +283,7 @@ impl Engine<'_> {
     }
 
     pub(crate) fn take_tree(&mut self, iteration: Iteration, attempt: Attempt) -> Result<(), EngineError> {
-        self.watched.put_back_own_files()?;
+        self.put_back_own_files()?;
         let known = self.journal.state.open.as_ref().filter(|open| open.altered == 0);
         let is_first = known.is_some();
         let mut flags = match known.map(|open| open.flags.clone()) {
@@ -396,7 +415,7 @@ impl Engine<'_> {
     /// What the agent did to git itself and to the user's set-up. Noted with its end, before any of it
     /// is put back: afterwards nobody could tell.
     pub(crate) fn touched(&mut self) -> Result<Vec<Flag>, EngineError> {
-        let mut flags = self.watched.touched_own_files();
+        let mut flags = self.watched.touched_own_files(self.git.as_ref())?;
         let (Some(git), Some(open)) = (&self.git, &self.journal.state.open) else { return Ok(flags) };
         if self.own.is_some() {
             flags.extend(self.done_in_private(git, open)?);
@@ -489,7 +508,7 @@ impl Engine<'_> {
             return Ok(());
         }
         let Some(open) = self.journal.state.open.clone() else { return Ok(()) };
-        let mut flags: Vec<Flag> = self.watched.prompt_flag().into_iter().collect();
+        let mut flags = Vec::new();
         if !open.own {
             flags.extend(self.guard_backlog_in_checks(&open.task)?);
         }
@@ -509,7 +528,7 @@ impl Engine<'_> {
                 flags.extend(self.submodule_flags(&status));
                 flags.extend(self.put_back_leftovers(git, &status, iteration)?);
                 flags.extend(self.flag_changes(git, &status.staged)?);
-                flags.extend(self.config_flag(&open, &status.staged));
+                flags.extend(self.obeyed_flags(&status.staged));
                 flags.extend(ignore_flags(&status.staged));
                 redefinition = self.redefinition(git, &open, &status.staged)?;
                 flags.extend(redefinition.flags());
@@ -687,12 +706,22 @@ impl Engine<'_> {
         Ok(true)
     }
 
-    /// The loop's own settings say how later work is judged: a person decides, unless the task is about them.
-    fn config_flag(&self, open: &OpenIteration, staged: &[Entry]) -> Option<Flag> {
-        let entry = staged.iter().find(|entry| entry.path == CONFIGURATION)?;
-        let task = self.journal.state.spec_of(open);
-        let is_wanted = task.is_some_and(|task| is_named_by(task, CONFIGURATION));
-        (!is_wanted).then(|| flag(FlagKind::ConfigTouched, CONFIGURATION, change_name(entry.change)))
+    /// What is obeyed later is for a person to accept, by what it says.
+    fn obeyed_flags(&self, staged: &[Entry]) -> Vec<Flag> {
+        let prompt = self.settings.prompt.as_ref().map(|path| relative(self.settings.workspace(), path));
+        let flag_of = |entry: &Entry| {
+            let kind = if is_obeyed(&entry.path) || prompt.as_ref() == Some(&entry.path) {
+                FlagKind::ConfigTouched
+            } else if is_note(&entry.path) {
+                FlagKind::NotesChanged
+            } else {
+                return None;
+            };
+            let change = change_name(entry.change);
+            let content = entry.blob_after.as_deref().map(|blob| format!("{change}, {}", short(blob)));
+            Some(flag(kind, &entry.path, &content.unwrap_or_else(|| change.to_owned())))
+        };
+        staged.iter().filter_map(flag_of).collect()
     }
 
     fn flag_changes(&self, git: &Git, staged: &[Entry]) -> Result<Vec<Flag>, EngineError> {
@@ -767,7 +796,7 @@ impl Engine<'_> {
         crash::point("hooks put back");
         self.clear_locks(git)?;
         self.put_head_back(git, open.iteration)?;
-        self.watched.put_back_own_files()?;
+        self.put_back_own_files()?;
         let excluded = self.watched.excluded();
         git.stage_all(&excluded)?;
         let start = open.carried.as_deref().or(open.base.as_deref());

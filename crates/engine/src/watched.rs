@@ -1,16 +1,21 @@
 //! Files with a role of their own: what is protected, what belongs to the loop rather than to a
-//! task, and what of the user's set-up an agent must not change.
+//! task, and what is obeyed later, of which an agent's version is not in force before a person took it.
 
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use wiggum_core::event::{Flag, FlagKind};
-use wiggum_workspace::paths::{remove_temporary, write_atomic};
+use wiggum_core::obeyed;
+use wiggum_workspace::beneath::{self, Links};
+use wiggum_workspace::git::{Git, GitError};
+use wiggum_workspace::paths::{inside, remove_temporary, remove_tree, write_atomic};
 
 use crate::engine::Settings;
 use crate::error::EngineError;
+use crate::state_dir::StateDir;
 use crate::tree::flag;
 
 /// Paths with a role of their own.
@@ -23,13 +28,15 @@ pub(crate) struct Watched {
     /// Submodules in which files were not committed when the run began.
     pub(crate) uncommitted_inside: Vec<String>,
     own: Vec<OwnFile>,
+    /// The copies are those of `own`.
+    is_noted: bool,
 }
 
-/// A file of the user's set-up of the loop, as it was before the agent ran.
+/// A file that is obeyed by more than an attempt's own agent, as it was before that agent ran.
 #[derive(Debug)]
 pub(crate) struct OwnFile {
     pub(crate) name: String,
-    pub(crate) path: PathBuf,
+    path: PathBuf,
     is_prompt: bool,
     before: Option<Vec<u8>>,
 }
@@ -37,16 +44,51 @@ pub(crate) struct OwnFile {
 /// Where the path of the prompt in use is kept.
 const PROMPT_PATH: &str = "prompt-path";
 
+/// There while the work of an attempt may lie in the workspace.
+const IN_TREE: &str = "in-tree";
+
+/// More than anybody writes into such a file.
+const MOST: usize = 16 * 1024 * 1024;
+
 /// The prompt that the engine before us worked with.
 pub(crate) fn prompt_in_use(copies: &Path) -> Option<PathBuf> {
     let path = fs::read_to_string(copies.join(PROMPT_PATH)).ok()?;
     (!path.is_empty()).then(|| path.into())
 }
 
-impl OwnFile {
-    fn copy_in(&self, copies: &Path) -> PathBuf {
-        // By name, since another prompt may be in use after a crash.
-        copies.join(format!("own-{}", self.name.replace(['/', '\\'], "-")))
+/// What a file says that is in force, for whoever reads it while the work of an attempt may lie in the
+/// workspace, also after a crash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InForce {
+    /// What is there now.
+    Present,
+    /// What was there before the attempt changed it; nothing if the attempt made the file.
+    Former(Option<Vec<u8>>),
+}
+
+/// What is in force of the file `name` in the workspace of these loops.
+pub fn in_force(dir: &StateDir, workspace: &Path, name: &str) -> InForce {
+    let now = read(&workspace.join(name));
+    let mut under_way = dir.guard_dirs().into_iter().filter(|copies| copies.join(IN_TREE).exists());
+    let former = under_way.find_map(|copies| {
+        let before = read(&copy_in(&copies, name));
+        (before != now).then_some(before)
+    });
+    former.map_or(InForce::Present, InForce::Former)
+}
+
+/// By name, since another prompt may be in use after a crash.
+fn copy_in(copies: &Path, name: &str) -> PathBuf {
+    copies.join(format!("own-{}", name.replace(['/', '\\'], "-")))
+}
+
+/// What is said there. A pipe or a device is something, but nothing that anybody wrote before.
+fn read(path: &Path) -> Option<Vec<u8>> {
+    match beneath::read_plain(path, Links::Follow, MOST) {
+        Ok(bytes) => Some(bytes),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => None,
+        Err(_) if path.is_dir() => None,
+        Err(error) => Some(error.to_string().into_bytes()),
     }
 }
 
@@ -70,17 +112,15 @@ fn matcher(patterns: &[String]) -> Result<Arc<GlobSet>, EngineError> {
     Ok(matcher)
 }
 
-/// The settings of loops in a workspace.
-pub(crate) const CONFIGURATION: &str = "wiggum.toml";
-
 impl Watched {
     pub(crate) fn new(settings: &Settings) -> Result<Self, EngineError> {
         let protected = matcher(&settings.policy.protect.paths)?;
-        let configuration = settings.workspace().join(CONFIGURATION);
-        let own = settings.prompt.iter().map(|path| (path, true)).chain([(&configuration, false)]);
+        let workspace = settings.workspace();
+        let obeyed = obeyed::in_workspace().map(|name| (workspace.join(name), false));
+        let own = settings.prompt.iter().map(|path| (path.clone(), true)).chain(obeyed);
         let own = own.map(|(path, is_prompt)| OwnFile {
-            name: relative(settings.workspace(), path),
-            path: path.clone(),
+            name: relative(workspace, &path),
+            path,
             is_prompt,
             before: None,
         });
@@ -90,40 +130,47 @@ impl Watched {
             backlog_tracked: false,
             uncommitted_inside: Vec::new(),
             own: own.collect(),
+            is_noted: false,
         })
     }
 
-    /// Remembers the user's files as they are before the agent runs, also for whoever comes after a
-    /// crash.
-    pub(crate) fn note_own_files(&mut self, copies: &Path) -> std::io::Result<()> {
+    /// Remembers these files as they are before the agent runs, also for whoever comes after a crash.
+    pub(crate) fn note_own_files(&mut self, copies: &Path) -> io::Result<()> {
+        fs::create_dir_all(copies)?;
         let prompt = self.own.iter().find(|own| own.is_prompt).map(|own| own.path.clone());
         if prompt != prompt_in_use(copies) {
-            fs::create_dir_all(copies)?;
             let path = prompt.map(PathBuf::into_os_string).unwrap_or_default();
-            remove_temporary(&copies.join(PROMPT_PATH))?;
-            write_atomic(&copies.join(PROMPT_PATH), path.as_encoded_bytes())?;
+            put(&copies.join(PROMPT_PATH), path.as_encoded_bytes())?;
         }
         for own in &mut self.own {
-            let now = fs::read(&own.path).ok();
-            let copy = own.copy_in(copies);
+            let now = read(&own.path);
+            if self.is_noted && now == own.before {
+                continue;
+            }
+            let copy = copy_in(copies, &own.name);
             match &now {
-                Some(bytes) if fs::read(&copy).ok().as_ref() != Some(bytes) => {
-                    fs::create_dir_all(copies)?;
-                    remove_temporary(&copy)?;
-                    write_atomic(&copy, bytes)?;
-                }
+                Some(bytes) if read(&copy).as_ref() != Some(bytes) => put(&copy, bytes)?,
                 None if copy.exists() => fs::remove_file(&copy)?,
                 Some(_) | None => {}
             }
             own.before = now;
         }
-        Ok(())
+        self.is_noted = true;
+        fs::write(copies.join(IN_TREE), "")
+    }
+
+    /// No attempt lies in the workspace any more: what is there is in force.
+    pub(crate) fn forget_attempt(copies: &Path) -> io::Result<()> {
+        match fs::remove_file(copies.join(IN_TREE)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// What an engine before us remembered.
     pub(crate) fn recall_own_files(&mut self, copies: &Path) {
         for own in &mut self.own {
-            own.before = fs::read(own.copy_in(copies)).ok();
+            own.before = read(&copy_in(copies, &own.name));
         }
     }
 
@@ -131,43 +178,84 @@ impl Watched {
         self.own.iter().find(|own| own.name == name)?.before.as_ref()
     }
 
-    /// Those of them that have to be put back: no commit could bring them back, or the next attempt
-    /// needs them.
-    pub(crate) fn changed_own_files(&self) -> impl Iterator<Item = (&OwnFile, &Vec<u8>)> {
-        self.own.iter().filter_map(|own| {
-            let before = own.before.as_ref()?;
-            let now = fs::read(&own.path).ok();
-            let gone = now.is_none() && own.is_prompt;
-            let due = gone || self.excluded.contains(&own.name);
-            (now.as_ref() != Some(before) && due).then_some((own, before))
-        })
+    /// What the prompt said before an attempt that still lies in the workspace.
+    pub(crate) fn prompt_before(&self) -> Option<&Vec<u8>> {
+        self.own.iter().find(|own| own.is_prompt)?.before.as_ref()
     }
 
-    pub(crate) fn touched_own_files(&self) -> Vec<Flag> {
-        self.changed_own_files()
-            .map(|(own, _)| flag(FlagKind::ProtectedPath, &own.name, "put back"))
-            .collect()
+    /// Those of them that have to be put back: no commit of ours would have them, so that nobody could be
+    /// asked about them, or the next attempt needs them.
+    fn changed_own_files(&self, git: Option<&Git>) -> Result<Vec<&OwnFile>, EngineError> {
+        let mut changed = Vec::new();
+        for own in &self.own {
+            let now = read(&own.path);
+            if now == own.before {
+                continue;
+            }
+            let prompt_is_gone = own.is_prompt && now.is_none();
+            let is_apart = match git {
+                None => true,
+                Some(git) => {
+                    let ignored =
+                        || Ok::<_, GitError>(git.ignored(&own.name)? && !git.is_tracked(&own.name)?);
+                    self.excluded.contains(&own.name) || ignored()?
+                }
+            };
+            if prompt_is_gone || is_apart {
+                changed.push(own);
+            }
+        }
+        Ok(changed)
     }
 
-    pub(crate) fn put_back_own_files(&self) -> Result<(), EngineError> {
-        for (own, before) in self.changed_own_files() {
-            remove_temporary(&own.path)
-                .and_then(|()| write_atomic(&own.path, before))
+    pub(crate) fn touched_own_files(&self, git: Option<&Git>) -> Result<Vec<Flag>, EngineError> {
+        let changed = self.changed_own_files(git)?;
+        Ok(changed.into_iter().map(|own| flag(FlagKind::ProtectedPath, &own.name, "put back")).collect())
+    }
+
+    /// The agent's version is kept beside the copies.
+    pub(crate) fn put_back_own_files(
+        &self,
+        git: Option<&Git>,
+        workspace: &Path,
+        copies: &Path,
+    ) -> Result<(), EngineError> {
+        for own in self.changed_own_files(git)? {
+            own.put_back(workspace, copies)
                 .map_err(|source| EngineError::Write { path: own.path.clone(), source })?;
         }
         Ok(())
     }
 
-    /// A prompt that is tracked may be part of a task's work, but not unseen.
-    pub(crate) fn prompt_flag(&self) -> Option<Flag> {
-        let own = self.own.iter().find(|own| own.is_prompt)?;
-        (fs::read(&own.path).ok() != own.before)
-            .then(|| flag(FlagKind::ProtectedPath, &own.name, "the prompt"))
-    }
-
     pub(crate) fn excluded(&self) -> Vec<&str> {
         self.excluded.iter().map(String::as_str).collect()
     }
+}
+
+impl OwnFile {
+    fn put_back(&self, workspace: &Path, copies: &Path) -> io::Result<()> {
+        if let Some(now) = read(&self.path) {
+            put(&copies.join(format!("refused-{}", self.name.replace(['/', '\\'], "-"))), &now)?;
+        }
+        if self.path.strip_prefix(workspace).is_err() {
+            return self.before.as_ref().map_or(Ok(()), |before| put(&self.path, before));
+        }
+        let place = inside(workspace, &self.name).map_err(io::Error::other)?;
+        match fs::symlink_metadata(&place) {
+            Ok(found) if found.is_dir() => remove_tree(&place)?,
+            Ok(_) if self.before.is_none() => fs::remove_file(&place)?,
+            Ok(_) | Err(_) => {}
+        }
+        match &self.before {
+            Some(before) => beneath::replace(workspace, &self.name, before).map_err(io::Error::other),
+            None => Ok(()),
+        }
+    }
+}
+
+fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    remove_temporary(path)?;
+    write_atomic(path, bytes)
 }
 
 /// A path relative to the workspace where it lies inside, as git writes it.

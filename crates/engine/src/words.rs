@@ -304,7 +304,8 @@ pub fn flag_name(kind: FlagKind) -> &'static str {
         FlagKind::NestedRepository => "was a repository of its own",
         FlagKind::SubmoduleUncommitted => "not committed inside the submodule",
         FlagKind::CheckLeftovers => "left by a check",
-        FlagKind::ConfigTouched => "changed the settings of the loop",
+        FlagKind::ConfigTouched => "changed what is obeyed later",
+        FlagKind::NotesChanged => "changed notes for later agents",
         FlagKind::CheckRedefined => "changed what defines a check",
         FlagKind::CheckedProduct => "changed a file that a check runs",
     }

@@ -291,7 +291,8 @@ fn state_directory(here: &Surroundings, git: Option<&Git>, sandbox: Option<&Sand
         findings.push(Finding::warning(
             "state",
             format!("agents in the sandbox can write to {}", dir.path().display()),
-            "`state_root` in wiggum.toml moves it out of temporary directories and caches".to_owned(),
+            "`state_root` in your own config.toml moves it out of temporary directories and caches"
+                .to_owned(),
         ));
     }
     if findings.is_empty() {

@@ -239,7 +239,7 @@ impl Walk {
         };
         match key.settable {
             Settable::PerRun => self.faults.push((name.span(), per_run(key))),
-            Settable::Everywhere => match read(key.shape, value) {
+            Settable::Everywhere | Settable::ByUser => match read(key.shape, value) {
                 Ok(value) => self.found.push((key, value, name.span())),
                 Err(faults) => self.faults.extend(faults.into_iter().map(|fault| about(key, fault))),
             },

@@ -146,6 +146,10 @@ pub(crate) fn configuration_markdown() -> String {
     for key in KEYS.iter().filter(|key| key.settable == Settable::PerRun) {
         text.push_str(&format!("- `{}`: {}\n", key.path, key.help));
     }
+    text.push_str("\nOnly in your own file or by variable, since agents write to the workspace:\n\n");
+    for key in KEYS.iter().filter(|key| key.settable == Settable::ByUser) {
+        text.push_str(&format!("- `{}`: {}\n", key.path, key.help));
+    }
     text
 }
 

@@ -37,6 +37,8 @@ pub(crate) enum Settable {
     Everywhere,
     /// A matter of one run: by flag and environment, not by file.
     PerRun,
+    /// In the user's own file and by environment, not in the workspace, where agents write.
+    ByUser,
 }
 
 /// What a section is about; the order is that of the generated file. The first has no name.
@@ -91,6 +93,7 @@ pub(crate) const KEYS: &[Key] = &[
     },
     Key {
         path: "state_root",
+        settable: Settable::ByUser,
         help: "Where journals, transcripts and other private state are kept, one directory for each checkout. \
                Never inside of a workspace: agents can write there.",
         example: Some("\"/var/lib/wiggum\""),

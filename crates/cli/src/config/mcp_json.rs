@@ -3,7 +3,7 @@
 //! What is not about us in it is left alone; a file that cannot be read is refused with the line.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -15,9 +15,6 @@ use super::value::{Complaint, Value};
 use super::{ConfigSource, Layer, Place, Problem};
 
 pub(super) const FILE: &str = ".mcp.json";
-/// Far more than anybody writes.
-const LARGEST: u64 = 1024 * 1024;
-
 #[derive(Deserialize)]
 struct Document<'a> {
     #[serde(borrow, default, rename = "mcpServers")]
@@ -40,8 +37,8 @@ struct Server {
 }
 
 /// What the file says, if there is one.
-pub(super) fn layer(path: &Path) -> Layer {
-    match read(path) {
+pub(super) fn layer(path: &Path, found: io::Result<Vec<u8>>) -> Layer {
+    match text_of(found) {
         Ok(Some(text)) => of_text(path, &text),
         Ok(None) => Layer::default(),
         Err(message) => {
@@ -51,19 +48,14 @@ pub(super) fn layer(path: &Path) -> Layer {
     }
 }
 
-fn read(path: &Path) -> Result<Option<String>, String> {
-    // A pipe of this name would be waited for without end.
-    match std::fs::metadata(path) {
-        Ok(metadata) if metadata.is_file() => {}
-        Ok(_) => return Err("is no file".to_owned()),
-        Err(_) => return Ok(None),
-    }
-    let file = std::fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
-    let mut bytes = Vec::new();
-    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(format!("is larger than {LARGEST} bytes"));
-    }
+fn text_of(found: io::Result<Vec<u8>>) -> Result<Option<String>, String> {
+    let bytes = match found {
+        Ok(bytes) => bytes,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(format!("cannot be read: {error}")),
+    };
     let text = String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".to_owned())?;
     Ok(Some(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned)))
 }

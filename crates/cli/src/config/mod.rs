@@ -32,11 +32,13 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use wiggum_agents::PromptVia;
 use wiggum_core::policy::{Millis, Policy};
-use wiggum_engine::checkout::StateRoot;
+use wiggum_engine::InForce;
+use wiggum_engine::checkout::{Checkout, StateRoot};
+use wiggum_engine::state_dir::StateDir;
 use wiggum_workspace::beneath::{self, Links};
 
 pub(crate) use agents::{ApiConfig, NamedAgent};
-use keys::Key;
+use keys::{Key, Settable};
 use problem::Lines;
 pub(crate) use problem::{ConfigProblems, Place, Problem};
 use value::{Amount, Complaint, Shape, Value};
@@ -171,9 +173,13 @@ pub(crate) fn resolve(sources: &Sources<'_>) -> Result<Config, ConfigProblems> {
     if let Some(path) = &sources.user_file {
         layers.push(file_layer(path, |path, line| ConfigSource::UserFile { path, line }));
     }
-    layers.push(mcp_json::layer(&sources.workspace.join(mcp_json::FILE)));
-    let workspace_file = sources.workspace.join(WORKSPACE_FILE);
-    layers.push(file_layer(&workspace_file, |path, line| ConfigSource::WorkspaceFile { path, line }));
+    let attempts = Attempts::of(sources);
+    let found = attempts.read(mcp_json::FILE);
+    layers.push(mcp_json::layer(&sources.workspace.join(mcp_json::FILE), found));
+    let (path, found) = (sources.workspace.join(WORKSPACE_FILE), attempts.read(WORKSPACE_FILE));
+    let mut layer = layer_of(&path, found, |path, line| ConfigSource::WorkspaceFile { path, line });
+    layer.refuse_keys_of_the_user(sources.user_file.as_deref());
+    layers.push(layer);
     layers.push(environment::layer(sources.env));
     layers.push(flags_layer(sources.flags));
 
@@ -233,10 +239,7 @@ pub(crate) fn state_root(sources: &Sources<'_>) -> Result<StateRoot, NoHome> {
         let written = table.get("state_root")?.as_str()?;
         Some(from_file(Path::new(written), sources.workspace, sources.env))
     };
-    let configured = variable
-        .map(PathBuf::from)
-        .or_else(|| in_file(&sources.workspace.join(WORKSPACE_FILE)))
-        .or_else(|| sources.user_file.as_deref().and_then(in_file));
+    let configured = variable.map(PathBuf::from).or_else(|| sources.user_file.as_deref().and_then(in_file));
     if let Some(path) = configured {
         return Ok(StateRoot::new(std::path::absolute(&path).unwrap_or(path)));
     }
@@ -440,6 +443,20 @@ impl Layer {
         self.problems.push(Problem { place, message, hint });
     }
 
+    /// An agent could have written them here.
+    fn refuse_keys_of_the_user(&mut self, user_file: Option<&Path>) {
+        let is_of_user = |setting: &Setting| setting.key.settable == Settable::ByUser;
+        let own = user_file.map_or_else(|| "your own file".to_owned(), |path| path.display().to_string());
+        for setting in self.settings.extract_if(.., |setting| is_of_user(setting)) {
+            let variable = setting.key.variables().next().unwrap_or_default();
+            self.problems.push(Problem {
+                place: setting.place,
+                message: format!("`{}` is not read from the workspace, where agents write", setting.key.path),
+                hint: Some(format!("set it in {own}, or use {variable}")),
+            });
+        }
+    }
+
     /// One layer cannot want several agents in several ways; between layers the later one wins.
     fn two_agents(&self) -> Option<Problem> {
         let said = |path: &&&str| self.settings.iter().find(|setting| setting.key.path == **path);
@@ -461,9 +478,43 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     beneath::read_plain(path, Links::Follow, MOST)
 }
 
+/// Attempts whose work may lie in the workspace: what they changed is not in force.
+struct Attempts<'a> {
+    workspace: &'a Path,
+    state: Option<StateDir>,
+}
+
+impl<'a> Attempts<'a> {
+    fn of(sources: &Sources<'a>) -> Self {
+        let workspace = sources.workspace;
+        // Where this user's state cannot be told, no loop ever ran.
+        let root = state_root(sources).ok();
+        let state = root.and_then(|root| Checkout::new(workspace, &root).find().ok().flatten());
+        Self { workspace, state }
+    }
+
+    /// What is in force of a file of the workspace.
+    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        let in_force = self.state.as_ref().map(|state| wiggum_engine::in_force(state, self.workspace, name));
+        match in_force {
+            Some(InForce::Former(Some(former))) => Ok(former),
+            Some(InForce::Former(None)) => Err(io::ErrorKind::NotFound.into()),
+            Some(InForce::Present) | None => read(&self.workspace.join(name)),
+        }
+    }
+}
+
 fn file_layer(path: &Path, source: impl Fn(PathBuf, usize) -> ConfigSource) -> Layer {
+    layer_of(path, read(path), source)
+}
+
+fn layer_of(
+    path: &Path,
+    found: io::Result<Vec<u8>>,
+    source: impl Fn(PathBuf, usize) -> ConfigSource,
+) -> Layer {
     let whole = |message: String| Problem { place: Place::WholeFile(path.to_owned()), message, hint: None };
-    match read(path) {
+    match found {
         Ok(bytes) => match String::from_utf8(bytes) {
             Ok(text) => file::layer(path, &text, source),
             Err(error) => Layer { problems: vec![not_text(path, &error)], ..Layer::default() },

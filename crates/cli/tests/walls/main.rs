@@ -5,6 +5,7 @@
 #![expect(clippy::print_stderr, reason = "what is not tested is said")]
 
 mod git;
+mod obeyed;
 mod secrets;
 #[path = "../support/mod.rs"]
 mod support;

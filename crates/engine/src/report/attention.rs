@@ -83,7 +83,10 @@ fn is_grave(kind: FlagKind) -> bool {
         | FlagKind::SpecialFile
         | FlagKind::BacklogTouched
         | FlagKind::BranchSwitched => true,
-        FlagKind::AgentCommitted | FlagKind::CheckLeftovers | FlagKind::IgnoreRules => false,
+        FlagKind::AgentCommitted
+        | FlagKind::CheckLeftovers
+        | FlagKind::IgnoreRules
+        | FlagKind::NotesChanged => false,
     }
 }
 
@@ -102,7 +105,8 @@ pub(super) fn flag_words(kind: FlagKind, what: &str) -> String {
         FlagKind::NestedRepository => "a repository inside the work tree became plain files",
         FlagKind::SubmoduleUncommitted => "files inside a submodule are not committed",
         FlagKind::CheckLeftovers => "a check left files behind",
-        FlagKind::ConfigTouched => "the settings of the loop were changed",
+        FlagKind::ConfigTouched => "a file was changed that is obeyed later",
+        FlagKind::NotesChanged => "notes for later agents were changed",
         FlagKind::CheckRedefined => "what defines a check was changed",
         FlagKind::CheckedProduct => "a file that a check runs was changed",
     };
