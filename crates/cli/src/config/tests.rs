@@ -293,7 +293,7 @@ fn hints_for_unknown_keys() {
     );
     check_problems(
         "zzz = 1\n",
-        "wiggum.toml:1:1: unknown key `zzz`\n  hint: the keys outside of sections are backlog, name, prompt, state_root",
+        "wiggum.toml:1:1: unknown key `zzz`\n  hint: the keys outside of sections are backlog, name, prompt",
     );
     check_problems(
         "agent = \"claude\"\n",
