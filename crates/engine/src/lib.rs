@@ -65,6 +65,7 @@ pub mod checkout;
 pub mod checkpoints;
 mod checks;
 pub mod clock;
+mod contents;
 pub mod desk;
 mod engine;
 pub mod error;

@@ -342,19 +342,22 @@ const SPIN: &str = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
 
 #[test]
 fn the_time_of_its_tools_is_told_apart_from_its_own() {
-    let busy = |time: Option<Duration>| time.unwrap() >= Duration::from_millis(50);
-    // It spins itself.
-    let mut own = Program::script(&format!("{SPIN}; echo done; sleep 1000"));
+    let used = |program: &Program| -> Duration {
+        program.running.tools().unwrap().iter().map(|tool| tool.used).sum()
+    };
+    let busy = Duration::from_millis(50);
+    // It spins itself, or has run programs that are gone.
+    let mut own = Program::script(&format!("{SPIN}; (setsid sh -c '{SPIN}'); echo done; sleep 1000"));
     own.line();
-    assert!(!busy(own.running.tools_time()), "{:?}", own.running.tools_time());
-    // A tool is at work, or was.
+    assert!(used(&own) < busy, "{:?}", own.running.tools());
+    // A tool is at work, or has something at work.
     let mut at_work = Program::script(&format!("({SPIN}; echo done; sleep 1000) & wait"));
     at_work.line();
-    assert!(busy(at_work.running.tools_time()), "{:?}", at_work.running.tools_time());
-    let mut ended = Program::script(&format!("(setsid sh -c '{SPIN}') ; echo done; sleep 1000"));
-    ended.line();
-    assert!(busy(ended.running.tools_time()), "{:?}", ended.running.tools_time());
-    for program in [own, at_work, ended] {
+    assert!(used(&at_work) >= busy, "{:?}", at_work.running.tools());
+    let mut of_tool = Program::script(&format!("(setsid sh -c '{SPIN}'; echo done; sleep 1000) & wait"));
+    of_tool.line();
+    assert!(used(&of_tool) >= busy, "{:?}", of_tool.running.tools());
+    for program in [own, at_work, of_tool] {
         program.running.stop(Stop::Asked, SHORT);
     }
 }

@@ -211,10 +211,9 @@ impl Running {
         self.pid
     }
 
-    /// Processor time that programs used which it started, what has ended included, without what it used
-    /// itself; nothing where the system cannot tell.
-    pub fn tools_time(&self) -> Option<Duration> {
-        system::tools_time(self.pid)
+    /// The programs at work that it started, without itself; nothing where the system cannot tell.
+    pub fn tools(&self) -> Option<Vec<Tool>> {
+        system::tools(self.pid)
     }
 
     /// Asks for its end and returns at once. The reason of the first request counts; a later one can
@@ -233,6 +232,16 @@ impl Running {
         // as there can be ever shorter graces cannot fill the pipe and block.
         drop((&self.wake).write_all(&[1]));
     }
+}
+
+/// A program at work that another one started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tool {
+    pub pid: u32,
+    /// Tells it from another one that has the number later.
+    pub start: u64,
+    /// Processor time that it used, and what it started and has ended.
+    pub used: Duration,
 }
 
 /// What a short program wrote, and how it ended.
