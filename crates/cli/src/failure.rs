@@ -120,6 +120,9 @@ pub(crate) fn git_failure(error: &GitError) -> Failure {
                 .hint(format!("{owner}: git config --global --add safe.directory {path}"))
         }
         GitError::Start(_) => failure.hint("git is needed inside a git repository; is it installed?"),
+        GitError::Ended(_) => {
+            Failure::other(error.to_string()).hint("nothing is lost: the next `wiggum run` goes on from here")
+        }
         GitError::Failed { .. }
         | GitError::File { .. }
         | GitError::Answer { .. }

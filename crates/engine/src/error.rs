@@ -59,6 +59,11 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// Was git ended by a signal, a request or the end of the run's time?
+    pub(crate) fn is_ended_git(&self) -> bool {
+        matches!(self, Self::Git(GitError::Ended(_)))
+    }
+
     /// Is it about what was asked, rather than something that failed? Then nothing has begun.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(

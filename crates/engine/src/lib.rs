@@ -59,6 +59,7 @@
 
 mod agent;
 mod attempts;
+mod attendant;
 pub mod backlog_file;
 mod by_hand;
 pub mod checkout;
@@ -98,6 +99,7 @@ pub mod words;
 mod work;
 
 pub use agent::Agent;
+pub use attendant::Tell;
 pub use engine::{Engine, Input, Observer, Outcome, Remote, Settings, Tap, read_state};
 pub use error::EngineError;
 pub use host::{Host, Machine, Program};

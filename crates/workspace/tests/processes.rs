@@ -2,13 +2,17 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use wiggum_core::event::Exit;
 use wiggum_workspace::process::{
-    CommandLine, Ended, Grace, Input, Launch, Running, Sink, Stop, Stream, end_marked, launch, marked,
+    Attend, CommandLine, Ended, Grace, Input, Launch, LaunchError, Patience, Running, Sink, Stop, Stream,
+    end_marked, launch, marked, run,
 };
 
 enum Seen {
@@ -486,4 +490,36 @@ fn silence_after_output_is_told_once() {
     assert_eq!((next(), next()), ("output", "silence"));
     running.stop(Stop::Asked, Grace { int: Duration::ZERO, term: Duration::ZERO });
     assert_eq!(next(), "ended", "silence is told once");
+}
+
+/// Somebody who has no patience with programs that take longer than this.
+#[derive(Debug)]
+struct Hurry(io::PipeReader, Duration);
+
+impl Attend for Hurry {
+    fn wake(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+
+    fn look(&self, ran: Duration) -> Patience {
+        let left = self.1.saturating_sub(ran);
+        if left.is_zero() { Patience::End } else { Patience::Wait(Some(left)) }
+    }
+}
+
+#[test]
+fn a_program_that_is_waited_for_can_be_ended() {
+    let (wake, _writer) = io::pipe().unwrap();
+    let hurry = Arc::new(Hurry(wake, Duration::from_millis(100)));
+    for script in
+        ["sleep 1000", "trap '' TERM INT; while :; do sleep 1; done", "setsid sleep 1000 & sleep 1000"]
+    {
+        let mut launch = sh(script);
+        launch.attendant = Some(Arc::clone(&hurry) as _);
+        let ended = run(launch);
+        assert!(matches!(ended, Err(LaunchError::Ended { .. })), "{script}: {ended:?}");
+    }
+    let mut quick = sh("echo quick");
+    quick.attendant = Some(hurry);
+    assert_eq!(run(quick).unwrap().stdout, b"quick\n");
 }

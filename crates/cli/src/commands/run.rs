@@ -54,6 +54,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     settings.registry = here.registry();
     settings.tools = Some(tools);
     settings.outputs = outputs(&here.workspace);
+    settings.tell = Some(Arc::new(|words| term::note(&format!("note: {words}\n"))));
     if args.web {
         let link = serve::beside(&settings.checkout)?;
         // Data goes to standard output; a link is for a person.
