@@ -75,6 +75,10 @@ impl From<EngineError> for Failure {
                 .hint("mark these tasks as skipped, or remove the fields named above"),
             EngineError::Dirty { .. } => Self::usage(chain(&error))
                 .hint("commit or stash them, or run with --allow-dirty to have them set aside and put back"),
+            EngineError::UnfinishedOperation { operation } => {
+                Self::usage(chain(&error)).hint(format!("{} first", finish_operation(operation)))
+            }
+            EngineError::DetachedHead => Self::usage(chain(&error)).hint(SWITCH_TO_BRANCH),
             EngineError::RepositoryGone { .. } => Self::usage(chain(&error)).hint(
                 "put its `.git` back, for example from a clone; `--name NAME` begins another loop, without its history",
             ),
@@ -107,6 +111,22 @@ impl From<EngineError> for Failure {
             EngineError::StateDir { .. } | EngineError::Write { .. } => Self::other(chain(&error))
                 .hint("check that the directory is writable and the disk is not full"),
         }
+    }
+}
+
+/// What leads out of a detached HEAD.
+pub(crate) const SWITCH_TO_BRANCH: &str =
+    "`git switch BRANCH` goes to a branch, `git switch -c NAME` makes one of what is here";
+
+/// How a person ends what git is in the middle of, by the name that [`wiggum_workspace::git::Git`] has for it.
+pub(crate) fn finish_operation(operation: &str) -> String {
+    match operation {
+        "bisect" => "end it: `git bisect reset`".to_owned(),
+        "sequence of picks" => {
+            "finish or abort it: `git cherry-pick --continue` or `git cherry-pick --abort` (or `git revert`)"
+                .to_owned()
+        }
+        name => format!("finish or abort it: `git {name} --continue` or `git {name} --abort`"),
     }
 }
 

@@ -492,7 +492,7 @@ fn loops_of_one_project_spend_no_more_than_it_has_but_for_calls_under_way() {
     sandbox.commit_all("backlog");
     let trees: Vec<PathBuf> = (0..4).map(|number| sandbox.base().join(format!("tree{number}"))).collect();
     for tree in &trees {
-        sandbox.git(&["worktree", "add", "-q", "--detach", tree.to_str().unwrap()]);
+        sandbox.git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
     }
     let calls = sandbox.base().join("calls");
     let scenario = scenario(&sandbox, COST, &format!("{{ run = \"echo x >> '{}'\" }},", calls.display()));

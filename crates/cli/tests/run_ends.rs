@@ -354,16 +354,6 @@ fn a_branch_without_commits_survives_a_failed_task_and_ctrl_c() {
 }
 
 #[test]
-fn a_detached_head_stays_detached() {
-    let sandbox = Sandbox::with_tasks(&["A"]);
-    sandbox.git(&["checkout", "-q", "--detach"]);
-    sandbox.run(WORKER, &["--verify", "true"]).exits(0);
-    assert_eq!(sandbox.git(&["log", "-1", "--format=%s"]), "A: Do A");
-    assert_eq!(sandbox.git(&["log", "-1", "--format=%s", "main"]), "backlog");
-    assert_eq!(sandbox.git(&["rev-parse", "--abbrev-ref", "HEAD"]), "HEAD");
-}
-
-#[test]
 fn from_a_subdirectory_the_whole_repository_is_meant() {
     let sandbox = Sandbox::with_tasks(&["A"]);
     sandbox.write("sub/x", "x\n");

@@ -28,6 +28,10 @@ pub enum EngineError {
     Unsupported { problems: Vec<String> },
     #[error("the work tree has uncommitted changes: {}", list(paths))]
     Dirty { paths: Vec<String> },
+    #[error("git is in the middle of a {operation}")]
+    UnfinishedOperation { operation: &'static str },
+    #[error("HEAD is detached: commits would belong to no branch")]
+    DetachedHead,
     #[error("the git repository of this loop is gone: there is none at {path}")]
     RepositoryGone { path: PathBuf },
     #[error("commits cannot be signed, which git is configured to do (commit.gpgsign): {message}")]
@@ -69,6 +73,8 @@ impl EngineError {
         matches!(
             self,
             Self::Dirty { .. }
+                | Self::UnfinishedOperation { .. }
+                | Self::DetachedHead
                 | Self::RepositoryGone { .. }
                 | Self::CannotSign { .. }
                 | Self::Unsupported { .. }

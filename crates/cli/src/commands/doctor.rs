@@ -23,7 +23,7 @@ use crate::commands::loops::Loops;
 use crate::commands::{notify, print_json, refuse_inside_agent, run, surroundings};
 use crate::config::{self, Config, Flags};
 use crate::detect;
-use crate::failure::{CANNOT_SIGN, FAILURE, Failure};
+use crate::failure::{CANNOT_SIGN, FAILURE, Failure, SWITCH_TO_BRANCH, finish_operation};
 use crate::sandbox::sandbox;
 use crate::team::team;
 use crate::term::{self, Style};
@@ -189,7 +189,7 @@ fn repository(git: &Git) -> Vec<Finding> {
         findings.push(Finding::problem(
             "git",
             format!("a {operation} is unfinished"),
-            format!("finish or abort it: `git {operation} --continue` or `git {operation} --abort`"),
+            finish_operation(operation),
         ));
     }
     let branch = git.head().ok().and_then(|head| head.branch);
@@ -205,10 +205,10 @@ fn repository(git: &Git) -> Vec<Finding> {
     }
     findings.extend(lost_worktrees(git));
     match git.head() {
-        Ok(head) if head.branch.is_none() => findings.push(Finding::warning(
+        Ok(head) if head.branch.is_none() => findings.push(Finding::problem(
             "git",
             "HEAD is detached: commits would belong to no branch",
-            "`git switch -c NAME` puts them on one",
+            SWITCH_TO_BRANCH,
         )),
         Ok(head) => {
             let branch = head.branch.unwrap_or_default();
