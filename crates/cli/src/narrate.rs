@@ -24,7 +24,7 @@ use wiggum_engine::Observer;
 pub(crate) use wiggum_engine::words::{answer_words, duration, elapsed, flag_line};
 use wiggum_engine::words::{counted, describe};
 
-use crate::ask::{Terminal, prompt};
+use crate::ask::Terminal;
 use crate::cost::cost;
 use crate::term::{self, Style, harmless};
 
@@ -365,7 +365,7 @@ impl Narrator {
             let brief = question_line(id, task.as_ref(), &question.summary, self.style);
             (brief, self.question_text(id, task.as_ref(), question))
         };
-        self.terminal.as_ref()?.follow(&state.questions, words)
+        self.terminal.as_ref()?.follow(state, words)
     }
 
     /// Shows a question in full, and takes what is typed as its answer.
@@ -378,11 +378,10 @@ impl Narrator {
     }
 
     fn prompt(&mut self, id: QuestionId) {
-        self.print(&prompt(id));
+        let Some(terminal) = self.terminal.clone() else { return };
+        self.print(&terminal.prompt(id));
         drop(self.out.flush());
-        if let Some(terminal) = &self.terminal {
-            terminal.prompted();
-        }
+        terminal.prompted();
         self.prompting = true;
         self.asking.buried = false;
         self.asking.pause = false;
@@ -899,6 +898,9 @@ mod tests {
         }
     }
 
+    /// Under the question that [`raised`] makes.
+    const PROMPT: &str = "  q1  [1] option  [c]ustom  [s]kip  [r]etry  [d]one  [a]bort: ";
+
     fn raised(id: u32) -> Event {
         let question = Question {
             kind: QuestionKind::Stuck,
@@ -931,8 +933,8 @@ mod tests {
         screen.waits_for_an_answer();
         let seen = screen.settles();
         assert_eq!(seen.matches("summary 1").count(), 1, "{seen}");
-        assert_eq!(seen.matches(&prompt(QuestionId(1))).count(), 1, "{seen}");
-        assert!(seen.ends_with(&format!("full 1\n{}", prompt(QuestionId(1)))), "{seen}");
+        assert_eq!(seen.matches(PROMPT).count(), 1, "{seen}");
+        assert!(seen.ends_with(&format!("full 1\n{}", PROMPT)), "{seen}");
         // Nothing has followed it.
         assert_eq!(screen.settles(), "");
         screen.waits_for_an_answer();
@@ -949,7 +951,7 @@ mod tests {
         screen.see(&[noticed()]);
         let seen = screen.settles();
         assert_eq!(seen.matches("summary 1").count(), 1, "{seen}");
-        assert!(!seen.contains("full 1") && seen.ends_with(&prompt(QuestionId(1))), "{seen}");
+        assert!(!seen.contains("full 1") && seen.ends_with(PROMPT), "{seen}");
         assert_eq!(screen.settles(), "");
     }
 
