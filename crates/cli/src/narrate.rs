@@ -748,8 +748,9 @@ fn never_claims(state: &Loop) -> Option<String> {
     let often = tries > state.policy.retry.max_retries;
     often.then(|| {
         format!(
-            "{tries} attempts changed files and never said that the task is done: have the agent print \
-             <promise>DONE</promise>, or use --complete-without-claim where the checks suffice"
+            "{tries} attempts changed files, and no answer was understood to say that the task is done: \
+             <promise>DONE</promise> counts near the end of the answer, on a line of its own, outside of code \
+             and quotes; use --complete-without-claim where the checks suffice"
         )
     })
 }
