@@ -518,6 +518,11 @@ fn tidy(state: &Loop) -> Option<Plan> {
     if state.checkpoints.due && !left_out {
         return Some(one(Action::Checkpoint));
     }
+    due_in_backlog(state)
+}
+
+/// What the backlog has to be told.
+pub fn due_in_backlog(state: &Loop) -> Option<Plan> {
     write_status(state).or_else(|| commit_skips(state))
 }
 

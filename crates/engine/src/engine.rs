@@ -14,7 +14,7 @@ use uuid::Uuid;
 use wiggum_agents::{AgentEvent, Finished};
 use wiggum_backlog::Backlog;
 use wiggum_core::activity::EngineState;
-use wiggum_core::decide::{Action, Plan, StopWhy, Waiting, decide, run_deadline};
+use wiggum_core::decide::{Action, Plan, StopWhy, Waiting, decide, due_in_backlog, run_deadline};
 use wiggum_core::event::{EndReason, Envelope, Event, Exit, Request, Trouble};
 use wiggum_core::figures::Figures;
 use wiggum_core::handoff::Trigger;
@@ -240,6 +240,8 @@ pub struct Engine<'a> {
     /// Who says how long to wait for git.
     attendant: Arc<Attendant>,
     pub(crate) backlog: BacklogFile,
+    /// What people did to the backlog through us since the attempt began: from which revision to which.
+    pub(crate) edits_of_people: Vec<(String, String)>,
     pub(crate) dir: StateDir,
     pub(crate) clock: Clock,
     pub(crate) observer: &'a mut dyn Observer,
@@ -430,6 +432,7 @@ impl<'a> Engine<'a> {
             git,
             attendant,
             backlog,
+            edits_of_people: Vec::new(),
             dir,
             clock,
             observer,
@@ -760,6 +763,7 @@ impl<'a> Engine<'a> {
             if self.journal.state.workspace != wiggum_core::state::Workspace::Clean {
                 self.reset_workspace()?;
             }
+            self.tell_backlog()?;
             if let Some(commit) = self.journal.state.user_changes.clone() {
                 self.put_back_user_changes(&commit)?;
             }
@@ -768,6 +772,16 @@ impl<'a> Engine<'a> {
             self.tell_attempts(None)?;
         }
         self.flush()
+    }
+
+    /// What was acknowledged, such as a skip, is in the file when the run is over.
+    fn tell_backlog(&mut self) -> Result<(), EngineError> {
+        let most = self.journal.state.status_due.len() + 1;
+        for _ in 0..most {
+            let Some(plan) = due_in_backlog(&self.journal.state) else { return Ok(()) };
+            self.act(&plan)?;
+        }
+        Ok(())
     }
 
     /// The commit of the attempt under way did not come about: the backlog, which says already that its task is done,
@@ -904,6 +918,9 @@ impl<'a> Engine<'a> {
     }
 
     pub(crate) fn handle_request(&mut self, request: &Request, by: &str) -> Result<(), EngineError> {
+        if let Request::BacklogEdited { revision, former, .. } = request {
+            self.edits_of_people.push((former.clone(), revision.clone()));
+        }
         match requests::translate(&self.journal.state, request, by) {
             requests::Translated::Events(events) => {
                 for event in events {
