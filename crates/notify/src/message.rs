@@ -187,7 +187,7 @@ pub(crate) fn message(id: LoopId, envelope: &Envelope, about: &About<'_>) -> Opt
 
 fn how_to_answer(event: &Event) -> Option<String> {
     let Event::QuestionRaised { id, question, .. } = event else { return None };
-    Some(answer_with(&id.to_string(), question.options.len(), offers_words(question)))
+    Some(answer_with(&id.to_string(), question.options.len(), offers_words(question), None))
 }
 
 /// The message that `wiggum notify test` sends.
