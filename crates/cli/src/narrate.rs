@@ -3,11 +3,13 @@
 //! It only listens: what it prints follows from events and output, live or replayed.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use jiff::Timestamp;
-use wiggum_agents::{AgentEvent, Family};
+use wiggum_agents::{AgentEvent, Family, Login};
 use wiggum_core::agents::WITHHELD;
 use wiggum_core::breaker::Phase;
+use wiggum_core::budget::{Scope, exhausted_scope};
 use wiggum_core::decide::{Waiting, why};
 use wiggum_core::event::{
     BaselineOutcome, EndReason, Envelope, Event, Evidence, Flag, Question, Trouble, Verdict,
@@ -435,10 +437,10 @@ impl Narrator {
             EndReason::CircuitBreakerOpen
             | EndReason::HealthFailure
             | EndReason::ConsecutiveErrors
-            | EndReason::BudgetExhausted
             | EndReason::MaxIterations
             | EndReason::MaxDuration
             | EndReason::NoProgress => Some(reason.ending().hint.to_owned()),
+            EndReason::BudgetExhausted => Some(raise_budget(state, reason.ending().hint)),
         };
         for hint in about_reason.into_iter().chain(who_cannot_work(state)).chain(never_claims(state)) {
             self.line(&format!("  {} {hint}", style.cyan("hint:")));
@@ -742,6 +744,31 @@ impl Observer for Narrator {
     }
 }
 
+/// Where nothing was claimed there is nothing to support.
+fn is_about_claim(verdict: &Verdict) -> bool {
+    match verdict {
+        Verdict::Accepted { .. } | Verdict::Refuted { .. } | Verdict::Held { .. } => true,
+        Verdict::Unclaimed
+        | Verdict::Errored { .. }
+        | Verdict::Unavailable { .. }
+        | Verdict::Asked
+        | Verdict::HandedOver { .. } => false,
+    }
+}
+
+/// A limit that several loops share is not raised by `--max-cost`.
+fn raise_budget(state: &Loop, of_loop: &str) -> String {
+    let shared = match exhausted_scope(state, state.last_at.unwrap_or_default()) {
+        Some(Scope::Project) => "project",
+        Some(Scope::Organisation) => "organisation",
+        Some(Scope::Loop | Scope::Task) | None => return of_loop.to_owned(),
+    };
+    format!(
+        "raise the budget of the {shared} ({shared}_cost or {shared}_tokens under [budget], where it is set: \
+         `wiggum config show` tells), or wait until its period begins anew; then `wiggum run` goes on"
+    )
+}
+
 /// Whoever works and never says that it is done is never judged.
 fn never_claims(state: &Loop) -> Option<String> {
     let tries: u32 = state.tasks.iter().map(|entry| entry.unclaimed).sum();
@@ -753,6 +780,16 @@ fn never_claims(state: &Loop) -> Option<String> {
              and quotes; use --complete-without-claim where the checks suffice"
         )
     })
+}
+
+/// Its own settings may name a variable for the key: then no other login counts.
+fn how_to_log_in(family: Family) -> String {
+    let variable = |name: &str| std::env::var(name).ok();
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    match (family.key_variable(&variable, &home), family.login(&variable, &home)) {
+        (Some(_), Login::NotLoggedIn(hint)) => hint,
+        (Some(_) | None, _) => family.login_hint().to_owned(),
+    }
 }
 
 /// What a person can do about agents that will not come back by themselves.
@@ -767,7 +804,7 @@ fn who_cannot_work(state: &Loop) -> Vec<String> {
                     Some(format!("{agent}: {}; then `wiggum run` goes on", why.message))
                 }
                 Trouble::Authentication => {
-                    let login = Family::from_name(agent).map_or("log in to it", Family::login_hint);
+                    let login = Family::from_name(agent).map_or("log in to it".to_owned(), how_to_log_in);
                     Some(format!("{agent}: {login}; then `wiggum run` goes on"))
                 }
                 Trouble::Missing => Some(format!("{agent}: install it; `wiggum agents` tells what is there")),

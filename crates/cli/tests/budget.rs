@@ -565,6 +565,8 @@ fn loops_of_all_repositories_share_what_the_organisation_has() {
     let args = ["run", "--headless", "--scenario", &scenario];
     let run = sandbox.launch(&other, &args).outcome_only().exits(4);
     assert!(run.stdout.contains("spent $1.10 of $1.00 (organisation budget)"), "{}", run.stdout);
+    // What `--max-cost` raises is another budget.
+    assert!(run.stdout.contains("raise the budget of the organisation (organisation_cost"), "{}", run.stdout);
     let registry = Registry::open_existing(&data.join(Registry::FILE)).unwrap().unwrap();
     let entries = registry.entries().unwrap();
     let seen: Vec<_> =
