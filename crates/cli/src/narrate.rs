@@ -74,6 +74,8 @@ pub(crate) struct Narrator {
     iteration_started: Option<Timestamp>,
     /// Checks of this iteration that failed; what they printed was shown as it came.
     failed_checks: u32,
+    /// A check runs before the work, and has printed nothing yet.
+    beforehand: Option<String>,
 }
 
 /// When the question at the terminal is shown: once, after everything that is printed together with it, and
@@ -107,6 +109,7 @@ impl Narrator {
             asking: Asking::default(),
             iteration_started: None,
             failed_checks: 0,
+            beforehand: None,
         }
     }
 
@@ -447,9 +450,9 @@ impl Narrator {
         }
         self.progress(state);
         if counts.unverified > 0 {
-            self.line(
-                &style.yellow(&format!("  {} unverified: no check has confirmed it", counts.unverified)),
-            );
+            let them = if counts.unverified == 1 { "it" } else { "them" };
+            let text = format!("  {} unverified: no check has confirmed {them}", counts.unverified);
+            self.line(&style.yellow(&text));
         }
         if counts.by_hand > 0 {
             self.line(&style.dim(&format!("  {} done by hand", counts.by_hand)));
@@ -545,7 +548,7 @@ impl Narrator {
                 self.verdict(verdict);
                 // What was accepted is still to be committed.
                 self.asking.pause |= !matches!(verdict, Verdict::Accepted { .. });
-                if !signals.is_empty() {
+                if !signals.is_empty() && is_about_claim(verdict) {
                     let said: Vec<String> = signals.iter().map(ToString::to_string).collect();
                     let text = format!("  · supports a claim: {}", harmless(&said.join("; ")));
                     self.line(&self.style.dim(&text));
@@ -643,13 +646,13 @@ impl Narrator {
                     format!("  ! {}: it cannot tell whether the task is done", describe(&envelope.event));
                 self.line(&self.style.yellow(&harmless(&text)));
             }
+            Event::BaselineStarted { command } => self.beforehand = Some(command.clone()),
             Event::RepairPlanned { .. } => self.line(&format!("  · {}", describe(&envelope.event))),
             // The verdict says why.
             Event::WorkEnded { uncertain: false, .. }
             | Event::HandoffStarted { asked: false, .. }
             | Event::Checkpointed { .. }
             | Event::LoopCreated { .. }
-            | Event::BaselineStarted { .. }
             | Event::TaskBaselineChecked { .. }
             | Event::BacklogRead { .. }
             | Event::BudgetAsked { .. }
@@ -712,6 +715,11 @@ impl Observer for Narrator {
     }
 
     fn check_output(&mut self, text: &str) {
+        if let Some(command) = self.beforehand.take() {
+            let label =
+                format!("  · `{}`, run once before the work begins, where it may fail:", harmless(&command));
+            self.line(&self.style.dim(&label));
+        }
         self.stream(text);
     }
 

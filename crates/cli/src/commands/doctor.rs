@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde::Serialize;
+use wiggum_agents::Login;
 use wiggum_core::definition::Definition;
 use wiggum_engine::Sandbox;
 use wiggum_engine::error::chain;
@@ -19,6 +20,7 @@ use wiggum_workspace::process::{self, CommandLine, Launch};
 
 use crate::args::DoctorArgs;
 use crate::commands::Surroundings;
+use crate::commands::agents::login_of;
 use crate::commands::loops::Loops;
 use crate::commands::{notify, print_json, refuse_inside_agent, run, surroundings};
 use crate::config::{self, Config, Flags};
@@ -354,6 +356,18 @@ fn room_left(room: u64) -> Finding {
     }
 }
 
+/// As `wiggum agents` knows them.
+fn agents_found(config: &Config, order: &[String]) -> Finding {
+    let not_logged_in = order.iter().find_map(|name| match login_of(config, name)? {
+        Login::NotLoggedIn(hint) => Some((name, hint)),
+        Login::LoggedIn(_) | Login::Unknown => None,
+    });
+    match not_logged_in {
+        Some((name, hint)) => Finding::warning("agent", format!("{name} is not logged in"), hint),
+        None => Finding::ok("agent", order.join(", else ")),
+    }
+}
+
 fn configuration(workspace: &Path, config: &Config) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.push(match (&config.agent.scenario, &config.agent.command) {
@@ -363,7 +377,7 @@ fn configuration(workspace: &Path, config: &Config) -> Vec<Finding> {
         },
         (None, Some(line)) => command("agent", workspace, line, "agent command"),
         (None, None) if config.agent.name.is_some() => match team(workspace, config, false, &[]) {
-            Ok(team) => Finding::ok("agent", team.rules.order.join(", else ")),
+            Ok(team) => agents_found(config, &team.rules.order),
             Err(failure) => Finding::failure("agent", failure),
         },
         (None, None) => Finding::warning(

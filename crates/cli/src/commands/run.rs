@@ -79,7 +79,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         drive(settings, &mut Narrator::new(terminal.clone()), terminal, recording)?
     };
     if let (Outcome::Interrupted { .. }, false) = (&outcome, args.json) {
-        term::note(&format!("nothing is lost: `{}` goes on from here\n", started::this_call()));
+        // A terminal has just shown `^C`.
+        let line = if std::io::stderr().is_terminal() { "\n" } else { "" };
+        term::note(&format!("{line}nothing is lost: `{}` goes on from here\n", started::this_call()));
     }
     Ok(ExitCode::from(outcome.exit_code()))
 }

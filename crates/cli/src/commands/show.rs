@@ -426,7 +426,7 @@ impl AttemptShown {
             None if self.exit.is_some() => out.line("  no claim"),
             None => {}
         }
-        for support in &self.supports {
+        for support in self.supports.iter().filter(|_| self.claim.is_some()) {
             out.line(&style.dim(&format!("  supports a claim: {}", one_line(support))));
         }
         for flag in &self.flags {
