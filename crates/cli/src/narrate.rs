@@ -224,8 +224,12 @@ impl Narrator {
     fn evidence(&mut self, evidence: &Evidence) {
         let style = self.style;
         let mark = if evidence.passed() { style.green("✓") } else { style.red("✗") };
-        let mut text =
-            format!("  {mark} {}  {}", harmless(&evidence.name), style.dim(&harmless(&evidence.command)));
+        let place = if evidence.clean { " in a clean checkout" } else { "" };
+        let mut text = format!(
+            "  {mark} {}{place}  {}",
+            harmless(&evidence.name),
+            style.dim(&harmless(&evidence.command))
+        );
         if evidence.passed() {
             text.push_str(&style.dim(&format!("  {}", duration(evidence.duration))));
         } else {
@@ -543,7 +547,9 @@ impl Narrator {
             Event::TreeAltered { .. } => {
                 self.line(&self.style.yellow("  ! a git hook changed the files: checking again"));
             }
-            Event::EvidenceGathered { evidence, .. } => self.evidence(evidence),
+            Event::EvidenceGathered { evidence, .. } | Event::CleanChecked { evidence, .. } => {
+                self.evidence(evidence);
+            }
             Event::Judged { verdict, signals, .. } => {
                 self.verdict(verdict);
                 // What was accepted is still to be committed.
@@ -726,7 +732,10 @@ impl Observer for Narrator {
     fn waiting(&mut self, waiting: &Waiting, _state: &Loop) {
         match waiting {
             // The heading and the output already show these.
-            Waiting::Agent { .. } | Waiting::Check { .. } | Waiting::Baseline { .. } => {
+            Waiting::Agent { .. }
+            | Waiting::Check { .. }
+            | Waiting::Clean { .. }
+            | Waiting::Baseline { .. } => {
                 self.asking.idle = false;
             }
             // Nothing happens until somebody answers.

@@ -382,7 +382,8 @@ fn what_a_hook_makes_of_the_files_is_checked_before_it_counts() {
     sandbox.write_program(".git/hooks/pre-commit", hook);
     let verify = r#"cat a.txt >> "$SANDBOX/checked""#;
     sandbox.run("echo text > a.txt; claim", &["--baseline", "off", "--verify", verify]).exits(0);
-    assert_eq!(sandbox.note("checked"), "text\nTEXT\n");
+    // At last in a clean checkout.
+    assert_eq!(sandbox.note("checked"), "text\nTEXT\nTEXT\n");
     assert_eq!(sandbox.git(&["show", "HEAD:a.txt"]), "TEXT");
     assert_eq!(sandbox.subjects(), ["first", "backlog", "A: Do A"]);
     sandbox.assert_clean();
@@ -446,7 +447,8 @@ fn a_hook_that_changes_files_and_refuses_needs_no_other_agent() {
     let agent = r#"echo call >> "$SANDBOX/calls"; echo text > a.txt; claim"#;
     sandbox.run(agent, &["--baseline", "off", "--verify", verify]).exits(0);
     assert_eq!(sandbox.note("calls"), "call\n");
-    assert_eq!(sandbox.note("checked"), "text\nTEXT\n");
+    // At last in a clean checkout.
+    assert_eq!(sandbox.note("checked"), "text\nTEXT\nTEXT\n");
     assert_eq!(sandbox.git(&["show", "HEAD:a.txt"]), "TEXT");
     assert_eq!(sandbox.subjects(), ["first", "backlog", "A: Do A"]);
     assert_eq!(sandbox.changed_in("HEAD"), ["PRD.json", "a.txt"]);

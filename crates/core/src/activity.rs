@@ -168,14 +168,14 @@ fn told(state: &Loop, now: Timestamp) -> Activity {
         Some(Waiting::Answer { .. } | Waiting::Backlog { .. }) => Activity::Blocked,
         Some(Waiting::Paused) => Activity::Paused,
         // The agent at work may finish, but nothing follows.
-        None | Some(Waiting::Agent { .. } | Waiting::Check { .. } | Waiting::Baseline { .. })
-            if state.paused =>
-        {
-            Activity::Paused
-        }
-        None | Some(Waiting::Agent { .. } | Waiting::Check { .. } | Waiting::Baseline { .. }) => {
-            Activity::Running
-        }
+        None
+        | Some(
+            Waiting::Agent { .. } | Waiting::Check { .. } | Waiting::Clean { .. } | Waiting::Baseline { .. },
+        ) if state.paused => Activity::Paused,
+        None
+        | Some(
+            Waiting::Agent { .. } | Waiting::Check { .. } | Waiting::Clean { .. } | Waiting::Baseline { .. },
+        ) => Activity::Running,
         Some(
             Waiting::Backoff { .. }
             | Waiting::Unavailable { .. }

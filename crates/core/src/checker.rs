@@ -149,7 +149,9 @@ fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<Broken> {
             (!due).then(|| (Rule::KeptOnce, format!("no unfinished work of {task} to keep")))
         }
         Event::WorkspaceReset { .. } => check_reset(before),
-        Event::BaselineStarted { .. } | Event::BaselineChecked { .. } => check_untouched(before),
+        Event::BaselineStarted { .. } | Event::BaselineChecked { .. } | Event::CleanChecked { .. } => {
+            check_untouched(before)
+        }
         Event::LoopMoved { .. }
         | Event::SkipsCommitted { .. }
         | Event::TaskBaselineChecked { .. }

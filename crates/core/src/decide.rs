@@ -9,6 +9,7 @@ use crate::activity::{EngineState, INTERRUPTED, task_word};
 use crate::agents::{Pick, Unavailable};
 use crate::baseline::{self, Due};
 use crate::budget::{self, Alert, Hold};
+use crate::clean;
 use crate::event::{EndReason, Event};
 use crate::handoff::Trigger;
 use crate::ids::{Attempt, Iteration, QuestionId, TaskId};
@@ -91,6 +92,11 @@ pub enum Action {
         /// With its definition as it was before the task.
         former: bool,
     },
+    /// Run a step in a clean checkout of this commit, or of the tree that an attempt's checks passed on.
+    RunClean {
+        of: CleanOf,
+        step: Check,
+    },
     /// See what the attempt changed, and put back what was not its to change.
     Inspect {
         iteration: Iteration,
@@ -122,6 +128,13 @@ pub enum Action {
     Checkpoint,
 }
 
+/// What is checked out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CleanOf {
+    Commit(String),
+    Attempt { iteration: Iteration, attempt: Attempt },
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopWhy {
     /// The agent's own time is up: a failed attempt.
@@ -146,6 +159,10 @@ pub enum Waiting {
     Check {
         task: TaskId,
         name: String,
+    },
+    /// A check runs in a clean checkout.
+    Clean {
+        command: String,
     },
     /// A check runs before any agent works.
     Baseline {
@@ -194,6 +211,7 @@ impl std::fmt::Display for Waiting {
         match self {
             Self::Agent { task } => write!(f, "the agent works on {task}"),
             Self::Check { task, name } => write!(f, "{task} is checked: {name}"),
+            Self::Clean { command } => write!(f, "the work is checked in a clean checkout: {command}"),
             Self::Baseline { command } => write!(f, "the tree is checked before work begins: {command}"),
             Self::Answer { questions } => {
                 let ids: Vec<String> = questions.iter().map(ToString::to_string).collect();
@@ -237,10 +255,10 @@ pub fn decide(state: &Loop, now: Timestamp) -> Plan {
         return record(told(alert));
     }
     if let Some(by) = state.run.stop_requested.as_ref().filter(|_| !planted(Mutant::IgnoresStop)) {
-        return end(state, EndReason::ExplicitStop, format!("stopped by {by}"));
+        return end(state, now, EndReason::ExplicitStop, format!("stopped by {by}"));
     }
     if let Some(problem) = &state.backlog_broken {
-        return wait_for_backlog(state, problem);
+        return wait_for_backlog(state, problem, now);
     }
     if let Some(plan) = answer_by_policy(state) {
         return plan;
@@ -248,10 +266,10 @@ pub fn decide(state: &Loop, now: Timestamp) -> Plan {
     let counts = state.tasks.counts();
     let left_out = if planted(Mutant::CallsItDone) { counts.failed + counts.parked } else { 0 };
     if counts.done + counts.skipped + left_out == counts.total {
-        return end(state, EndReason::GoalAchieved, goal_text(state));
+        return end(state, now, EndReason::GoalAchieved, goal_text(state));
     }
     if state.paused && planted(Mutant::StopsUnasked) {
-        return end(state, EndReason::ExplicitStop, String::new());
+        return end(state, now, EndReason::ExplicitStop, String::new());
     }
     if state.paused && !planted(Mutant::StartsWhilePaused) {
         return Plan { waiting: Some(Waiting::Paused), ..Plan::default() };
@@ -358,7 +376,7 @@ fn go_on(state: &Loop, open: &OpenIteration, now: Timestamp) -> Plan {
         Stage::Agent => watch_agent(state, open, now),
         Stage::Judging => match &state.run.stop_requested {
             Some(_) if state.user_changes.is_some() => give_up(open, StopWhy::Asked),
-            Some(by) => end(state, EndReason::ExplicitStop, format!("stopped by {by}")),
+            Some(by) => end(state, now, EndReason::ExplicitStop, format!("stopped by {by}")),
             None => gather(state, open, now),
         },
         Stage::Landing { .. } => land(state, open, now),
@@ -369,14 +387,14 @@ fn land(state: &Loop, open: &OpenIteration, now: Timestamp) -> Plan {
     if let Some((reason, detail)) = cut_short(state, open, now) {
         return match &state.user_changes {
             Some(_) => give_up(open, StopWhy::Asked),
-            None => end(state, reason, detail),
+            None => end(state, now, reason, detail),
         };
     }
     match &state.backlog_broken {
         Some(_) if state.user_changes.is_some() && !state.policy.people.present => {
             give_up(open, StopWhy::Asked)
         }
-        Some(problem) => wait_for_backlog(state, problem),
+        Some(problem) => wait_for_backlog(state, problem, now),
         None => one(Action::Land { iteration: open.iteration, attempt: open.attempt }),
     }
 }
@@ -465,6 +483,9 @@ fn gather(state: &Loop, open: &OpenIteration, now: Timestamp) -> Plan {
     if let Some(check) = former_checks(state, open).into_iter().nth(open.former_evidence.len()) {
         return run_check(state, open, check, true, now);
     }
+    if let Some(step) = clean::next_for_attempt(state, open) {
+        return run_clean(state, CleanOf::Attempt { iteration, attempt }, step, now);
+    }
     record(Event::Judged { iteration, attempt, verdict: judge(state, open), signals: signals(state, open) })
 }
 
@@ -473,7 +494,7 @@ fn run_check(state: &Loop, open: &OpenIteration, check: Check, former: bool, now
     if let Some(detail) = termination::time_is_up(state, now) {
         return match &state.user_changes {
             Some(_) => give_up(open, StopWhy::RunDuration),
-            None => end(state, EndReason::MaxDuration, detail),
+            None => end(state, now, EndReason::MaxDuration, detail),
         };
     }
     let index = if former { open.former_evidence.len() } else { open.evidence.len() };
@@ -481,6 +502,11 @@ fn run_check(state: &Loop, open: &OpenIteration, check: Check, former: bool, now
     let (iteration, attempt) = (open.iteration, open.attempt);
     let action = Action::RunCheck { iteration, attempt, index, check, former };
     Plan { actions: vec![action], wake_at: run_deadline(state, now), waiting: Some(waiting) }
+}
+
+fn run_clean(state: &Loop, of: CleanOf, step: Check, now: Timestamp) -> Plan {
+    let waiting = Some(Waiting::Clean { command: step.command.clone() });
+    Plan { actions: vec![Action::RunClean { of, step }], wake_at: run_deadline(state, now), waiting }
 }
 
 fn signals(state: &Loop, open: &OpenIteration) -> Vec<Signal> {
@@ -552,12 +578,12 @@ fn raise(state: &Loop, task: Option<TaskId>, question: crate::event::Question) -
     })
 }
 
-fn wait_for_backlog(state: &Loop, problem: &str) -> Plan {
+fn wait_for_backlog(state: &Loop, problem: &str, now: Timestamp) -> Plan {
     if state.policy.people.present {
         let waiting = Some(Waiting::Backlog { problem: problem.to_owned() });
         return Plan { waiting, ..Plan::default() };
     }
-    end(state, EndReason::PersonNeeded, format!("the backlog cannot be read: {problem}"))
+    end(state, now, EndReason::PersonNeeded, format!("the backlog cannot be read: {problem}"))
 }
 
 /// With somebody there, a fresh question holds up the loop for a while before it goes on elsewhere.
@@ -575,7 +601,7 @@ fn hold_for_answer(state: &Loop, now: Timestamp) -> Option<Plan> {
 /// People may take longer than the run has time for.
 fn wait_for_answers(state: &Loop, until: Option<Timestamp>, now: Timestamp) -> Plan {
     if let Some(detail) = termination::time_is_up(state, now) {
-        return end(state, EndReason::MaxDuration, detail);
+        return end(state, now, EndReason::MaxDuration, detail);
     }
     let questions = state.questions.keys().copied().collect();
     Plan {
@@ -596,7 +622,7 @@ fn start_next(state: &Loop, now: Timestamp) -> Plan {
         return ask_or_end(state, now);
     }
     if let Some((reason, detail)) = termination::reached(state, now) {
-        return end(state, reason, detail);
+        return end(state, now, reason, detail);
     }
     if let Some(plan) = cool_down(state, now) {
         return plan;
@@ -649,7 +675,7 @@ fn look_first(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Option<Plan> {
             Due::Wait if state.policy.people.present => wait_for_answers(state, None, now),
             Due::Wait | Due::Stop => {
                 let why = "the checks fail before any agent has worked".to_owned();
-                end(state, EndReason::PersonNeeded, why)
+                end(state, now, EndReason::PersonNeeded, why)
             }
             Due::PlanRepair => one(Action::PlanRepair),
             Due::AddRepair(task) => one(Action::AddRepair { task }),
@@ -713,7 +739,7 @@ fn start(state: &Loop, entry: &TaskEntry, now: Timestamp) -> Plan {
             let wake_at = [Some(until), run_deadline(state, now)].into_iter().flatten().min();
             return Plan { wake_at, waiting: Some(waiting), ..Plan::default() };
         }
-        Pick::Nobody { why } => return end(state, EndReason::PersonNeeded, nobody_text(&why)),
+        Pick::Nobody { why } => return end(state, now, EndReason::PersonNeeded, nobody_text(&why)),
     };
     start_with(state, entry, agent, false)
 }
@@ -768,15 +794,33 @@ fn ask_or_end(state: &Loop, now: Timestamp) -> Plan {
     if state.policy.people.present && !state.questions.is_empty() {
         return wait_for_answers(state, None, now);
     }
-    end(state, EndReason::PersonNeeded, needed_text(state))
+    end(state, now, EndReason::PersonNeeded, needed_text(state))
 }
 
 /// Ends the run, with the workspace as its user would want to find it: the unfinished work is under
 /// a ref and comes back with its task.
-fn end(state: &Loop, reason: EndReason, detail: String) -> Plan {
+fn end(state: &Loop, now: Timestamp, reason: EndReason, detail: String) -> Plan {
     if state.open.is_none() && state.git && state.workspace != Workspace::Clean {
         return one(Action::ResetWorkspace);
     }
+    if state.open.is_none()
+        && let Some((commit, step)) = clean::next_for_tip(state, reason)
+    {
+        if let Some(detail) = termination::time_is_up(state, now) {
+            return finish(state, EndReason::MaxDuration, detail);
+        }
+        return run_clean(state, CleanOf::Commit(commit), step, now);
+    }
+    match clean::complaint(state) {
+        Some(complaint) if reason == EndReason::GoalAchieved => {
+            finish(state, EndReason::PersonNeeded, complaint)
+        }
+        Some(complaint) => finish(state, reason, format!("{detail}; {complaint}")),
+        None => finish(state, reason, detail),
+    }
+}
+
+fn finish(state: &Loop, reason: EndReason, detail: String) -> Plan {
     // A run may end with an attempt under way, while a person has just said something of another task.
     if let Some(plan) = write_status(state) {
         return plan;

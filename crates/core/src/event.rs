@@ -230,6 +230,11 @@ pub enum Event {
         attempt: Attempt,
         evidence: Evidence,
     },
+    /// A step of checking a commit in a clean checkout is over: setting it up, or one of the checks.
+    CleanChecked {
+        commit: String,
+        evidence: Evidence,
+    },
     /// What the attempt left in the workspace.
     WorkInspected {
         iteration: Iteration,
@@ -752,6 +757,9 @@ pub struct Evidence {
     /// The check was run with its definition as it was before the task.
     #[serde(default, skip_serializing_if = "is_false")]
     pub former: bool,
+    /// It was run in a checkout that has nothing but what git has.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub clean: bool,
     /// How many tests passed, by what its runner says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<u32>,
@@ -806,6 +814,10 @@ pub enum FlagKind {
     SubmoduleUncommitted,
     /// A repository inside the work tree that is no submodule: its files became part of the work.
     NestedRepository,
+    /// A pipe, a socket or a device lay in the place of a file.
+    SpecialFile,
+    /// Rules of what git ignores were changed, which may hide what the checks need.
+    IgnoreRules,
 }
 
 /// What came of a check before any agent worked.

@@ -55,6 +55,7 @@ pub mod breaker;
 pub mod budget;
 pub mod checker;
 pub mod checkpoint;
+pub mod clean;
 pub mod commits;
 pub mod decide;
 pub mod definition;

@@ -38,6 +38,8 @@ pub struct Policy {
     pub limits: Limits,
     pub retry: Retry,
     pub checks: Checks,
+    #[serde(skip_serializing_if = "Workspace::is_default")]
+    pub workspace: Workspace,
     pub protect: Protect,
     pub people: People,
     pub selection: Selection,
@@ -229,6 +231,48 @@ pub struct Checks {
     /// What happens when the commands fail before any agent has worked.
     #[serde(default = "Baseline::off")]
     pub baseline: Baseline,
+    /// When the work is checked in a checkout that has nothing but what git has.
+    #[serde(default = "Clean::never")]
+    pub clean: Clean,
+}
+
+/// When the work is checked in a clean checkout.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Clean {
+    /// The last commit, when a run ends; an attempt that hides files from git, before it is committed.
+    #[default]
+    End,
+    /// Each task before it is committed.
+    Task,
+    Never,
+}
+
+impl Clean {
+    /// Runs of before there was one went on without.
+    fn never() -> Self {
+        Self::Never
+    }
+}
+
+/// What a work tree needs beside what git has.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Workspace {
+    /// The command that installs what the checks need.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub setup: Option<String>,
+    /// Files that git ignores and that are copied along, such as `.env`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub copy: Vec<String>,
+}
+
+impl Workspace {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What happens when the loop's own checks fail on the untouched tree.
@@ -322,6 +366,7 @@ impl Default for Checks {
             timeout: Some(Millis::from_secs(1800)),
             complete_without_claim: false,
             baseline: Baseline::Ask,
+            clean: Clean::End,
         }
     }
 }

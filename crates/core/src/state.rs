@@ -18,6 +18,7 @@ use crate::baseline::{Baseline, Checked};
 use crate::breaker::Breaker;
 use crate::budget::{self, Alert, Gauge, Reached, Scope, Spending, Strategy, Sum};
 use crate::checkpoint::{Checkpoints, Phase};
+use crate::clean::Clean;
 use crate::event::{
     AgentFacts, BaselineOutcome, EndReason, Envelope, Event, Evidence, Question, Usage, Verdict,
 };
@@ -52,6 +53,8 @@ pub struct Loop {
     pub breaker: Breaker,
     /// The loop's own checks on the tree before anybody works on it.
     pub baseline: Baseline,
+    /// The newest commit in a clean checkout.
+    pub clean: Clean,
     /// What the last iterations have in common.
     pub rows: Rows,
     pub tasks: Tasks,
@@ -188,6 +191,7 @@ impl Loop {
             Event::RunStarted { run, policy, agent, git, tree, .. } => {
                 self.start_run(*run, policy, agent, *git, at);
                 self.baseline.start_run(tree);
+                self.clean.start_run(tree);
             }
             Event::RunResumed { run: _, policy, agent, sandbox: _ } => {
                 self.adopt_policy(policy, agent);
@@ -245,6 +249,7 @@ impl Loop {
                 self.note_task_baseline(task, command, outcome);
             }
             Event::RepairPlanned { task } => self.baseline.repair = Some(task.clone()),
+            Event::CleanChecked { commit, evidence } => self.clean.note(&self.policy, commit, evidence),
             event @ Event::WorkInspected { .. } => self.note_open(|open| open.inspect(event)),
             Event::Judged { verdict, .. } => self.judge(verdict, at),
             Event::WorkKept { task, commit, reference, .. } => self.keep_work(task, commit, reference),
@@ -257,6 +262,8 @@ impl Loop {
                     self.baseline.committed(&self.policy, commit);
                 }
                 self.checkpoints.committed(commit.as_ref());
+                let base = self.open.as_ref().and_then(|open| open.base.as_ref());
+                self.clean.committed(task, base, commit.as_ref());
                 self.complete(task, *attempt, *verified, at);
             }
             Event::CommitRefused { output, .. } => self.refuse_commit(&output.excerpt, at),

@@ -1,5 +1,6 @@
 //! Judging an attempt: the agent's claim against what the engine saw itself.
 
+use crate::clean;
 use crate::definition::{self, Change};
 use crate::event::{BaselineOutcome, Evidence, Flag, FlagKind, Trouble, Verdict};
 use crate::handoff::Trigger;
@@ -115,6 +116,7 @@ pub fn judge(state: &Loop, open: &OpenIteration) -> Verdict {
     }
     let failed: Vec<String> =
         open.evidence.iter().filter(|evidence| !evidence.passed()).map(describe_failure).collect();
+    let failed = if failed.is_empty() { clean::refusal(open).into_iter().collect() } else { failed };
     if !failed.is_empty() && !planted(Mutant::AcceptsRefuted) {
         return if open.claim.is_some() { Verdict::Refuted { reasons: failed } } else { Verdict::Unclaimed };
     }
@@ -195,6 +197,8 @@ pub fn severity(protect: &Protect, kind: FlagKind) -> OnTouch {
         | FlagKind::AgentCommitted
         | FlagKind::SubmoduleUncommitted
         | FlagKind::NestedRepository
+        | FlagKind::SpecialFile
+        | FlagKind::IgnoreRules
         | FlagKind::CheckLeftovers => OnTouch::Warn,
     }
 }
@@ -248,10 +252,14 @@ fn describe_failure(evidence: &Evidence) -> String {
 
 /// What a refused claim came to, in one line: the check that failed and what it says.
 pub fn refuted_by(open: &OpenIteration, reasons: &[String]) -> String {
-    let failed = open.evidence.iter().chain(&open.former_evidence).find(|evidence| !evidence.passed());
+    let failed = open.all_evidence().find(|evidence| !evidence.passed());
     match failed {
         Some(evidence) => {
-            let former = if evidence.former { " in its former definition" } else { "" };
+            let former = match (evidence.former, evidence.clean) {
+                (true, _) => " in its former definition",
+                (false, true) => " in a clean checkout",
+                (false, false) => "",
+            };
             let line = decisive_lines(&evidence.output.excerpt).into_iter().next();
             let line = line.map_or_else(String::new, |line| format!(": {line}"));
             format!("said done, but `{}`{former} failed ({}){line}", evidence.command, evidence.exit)
@@ -265,7 +273,7 @@ pub fn refuted_by(open: &OpenIteration, reasons: &[String]) -> String {
 
 /// What failed, without what changes from one run to the next: equal texts mean the same evidence.
 pub fn evidence_signature(open: &OpenIteration) -> Option<String> {
-    let failed = open.evidence.iter().chain(&open.former_evidence).filter(|evidence| !evidence.passed());
+    let failed = open.all_evidence().filter(|evidence| !evidence.passed());
     let each = failed.map(|evidence| {
         let lines = decisive_lines(&evidence.output.excerpt).join("\n");
         format!("{} {} {}", evidence.command, evidence.exit, signature(&lines))
@@ -285,6 +293,8 @@ fn describe_flag(flag: &Flag) -> String {
         FlagKind::StateTouched => "belongs to wiggum and was changed",
         FlagKind::AgentCommitted => "was committed by the agent itself",
         FlagKind::SubmoduleUncommitted => "has files inside that are not committed there",
+        FlagKind::IgnoreRules => "says what git ignores and was changed",
+        FlagKind::SpecialFile => "was a pipe, a socket or a device in the place of a file",
         FlagKind::NestedRepository => "was a repository inside the work tree and is plain files now",
         FlagKind::CheckLeftovers => "was left behind by a check",
         FlagKind::ConfigTouched => {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use wiggum_backlog::{NewTask, generate_task_id};
 use wiggum_core::baseline;
+use wiggum_core::decide::CleanOf;
 use wiggum_core::definition::Definition;
 use wiggum_core::event::{BaselineOutcome, Event, Evidence, Exit};
 use wiggum_core::ids::{Attempt, Iteration, TaskId};
@@ -38,13 +39,15 @@ pub(crate) struct RunningCheck {
 
 /// What a check is run for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Purpose {
+pub(crate) enum Purpose {
     /// To judge the attempt under way, perhaps with the check's former definition.
     Attempt { check: Check, former: bool },
     /// To know the untouched tree.
     Baseline { command: String },
     /// To know what a task's own check says before its first attempt.
     Task { task: TaskId, command: String },
+    /// To know the work without what git does not have.
+    Clean { of: CleanOf, step: Check },
 }
 
 impl Purpose {
@@ -52,6 +55,7 @@ impl Purpose {
         match self {
             Self::Attempt { check, .. } => &check.command,
             Self::Baseline { command } | Self::Task { command, .. } => command,
+            Self::Clean { step, .. } => &step.command,
         }
     }
 }
@@ -90,11 +94,16 @@ impl Engine<'_> {
             self.note_baseline(&purpose, BaselineOutcome::LeftOut { why }, None);
             return Ok(true);
         }
-        let env = vec![
+        let env = self.environment_without_task();
+        self.begin_baseline(purpose, env)
+    }
+
+    /// What checks find in their environment that are about no task.
+    pub(crate) fn environment_without_task(&self) -> Vec<(OsString, OsString)> {
+        vec![
             ("WIGGUM_LOOP_ID".into(), self.journal.id.to_string().into()),
             ("WIGGUM_BIN".into(), self.settings.wiggum.clone().into()),
-        ];
-        self.begin_baseline(purpose, env)
+        ]
     }
 
     /// Runs one of a task's own checks before its first attempt; false if one runs already.
@@ -117,15 +126,31 @@ impl Engine<'_> {
         self.run_check(purpose, env)
     }
 
-    fn run_check(&mut self, purpose: Purpose, env: Vec<(OsString, OsString)>) -> Result<bool, EngineError> {
+    pub(crate) fn run_check(
+        &mut self,
+        purpose: Purpose,
+        env: Vec<(OsString, OsString)>,
+    ) -> Result<bool, EngineError> {
         self.keep_watchdog();
-        self.renew_private(&self.index_to_show())?;
+        let (cwd, confinement) = match &purpose {
+            Purpose::Clean { .. } => {
+                let cwd = self.clean_root();
+                let confinement = self.confinement_of_checks(&cwd, Vec::new());
+                (cwd, confinement)
+            }
+            Purpose::Attempt { .. } | Purpose::Baseline { .. } | Purpose::Task { .. } => {
+                self.renew_private(&self.index_to_show())?;
+                let cwd = self.settings.workspace().to_owned();
+                let confinement = self.confinement_of_checks(&cwd, self.private_mounts());
+                (cwd, confinement)
+            }
+        };
         let command = CommandLine::parse(purpose.command());
         let started = command.map_err(LaunchProblem::from).and_then(|command| {
-            let mut launch = Launch::new(command, self.settings.workspace());
+            let mut launch = Launch::new(command, &cwd);
             launch.env = env;
             launch.marker = Some(("WIGGUM_LOOP_ID".to_owned(), self.journal.id.to_string()));
-            launch.confinement = self.confinement_of_checks();
+            launch.confinement = confinement;
             let redactor = Redactor::new(self.secrets.clone());
             let sink = CheckSink { sender: self.sender.clone(), capture: Capture::new(), redactor };
             Ok(self.host.launch(launch, Box::new(sink))?)
@@ -190,6 +215,10 @@ impl Engine<'_> {
                 self.note_baseline(purpose, baseline::outcome(ended.exit, output), None);
                 self.tidy_after_baseline()?;
             }
+            Purpose::Clean { of, step } => {
+                let evidence = self.evidence(step, false, ended, output);
+                self.record_clean(of, evidence);
+            }
         }
         Ok(())
     }
@@ -198,7 +227,7 @@ impl Engine<'_> {
         let command = purpose.command().to_owned();
         let event = match purpose {
             Purpose::Task { task, .. } => Event::TaskBaselineChecked { task: task.clone(), command, outcome },
-            Purpose::Attempt { .. } | Purpose::Baseline { .. } => {
+            Purpose::Attempt { .. } | Purpose::Baseline { .. } | Purpose::Clean { .. } => {
                 let tree = self.journal.state.baseline.tree.clone();
                 Event::BaselineChecked { tree, command, outcome, evidence }
             }
@@ -221,6 +250,7 @@ impl Engine<'_> {
             output: self.journal.keep(output),
             duration: ended.duration.into(),
             former,
+            clean: false,
             tests: tests_passed(output),
         }
     }

@@ -253,6 +253,8 @@ pub struct Engine<'a> {
     pub(crate) redefinition: Redefinition,
     /// The former definition lies in the work tree.
     pub(crate) former_in_place: bool,
+    /// What lies in the clean checkout.
+    pub(crate) clean_checkout: Option<String>,
     /// The call under way.
     pub(crate) call: Option<RunningCall>,
     /// On the engine's own clock, as is the deadline.
@@ -442,6 +444,7 @@ impl<'a> Engine<'a> {
             check: None,
             redefinition: Redefinition::default(),
             former_in_place: false,
+            clean_checkout: None,
             call: None,
             check_started: None,
             check_deadline: None,
@@ -507,6 +510,7 @@ impl<'a> Engine<'a> {
             self.write_status_file();
         }
         self.note_tip();
+        self.remove_clean_checkout();
         self.standby.dismiss();
         // Every call is settled already: that the loop has ended is only good to know.
         if self.journal.has_history() {
@@ -714,6 +718,7 @@ impl<'a> Engine<'a> {
             Action::RunCheck { iteration, attempt, index: _, check, former } => {
                 return self.start_check(*iteration, *attempt, check, *former);
             }
+            Action::RunClean { of, step } => return self.start_clean(of, step),
             Action::RunBaseline { check } => return self.start_baseline(check),
             Action::RunTaskBaseline { task, check } => return self.start_task_baseline(task, check),
             Action::PlanRepair => self.plan_repair()?,

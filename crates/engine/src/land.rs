@@ -279,9 +279,13 @@ impl Engine<'_> {
             };
             message.push_str(&format!("Wiggum-Evidence: {why} (unverified)\n"));
         }
-        for evidence in open.evidence.iter().chain(&open.former_evidence) {
+        for evidence in open.all_evidence() {
             let command = evidence.command.replace('\n', " ");
-            let former = if evidence.former { " (former definition)" } else { "" };
+            let former = match (evidence.former, evidence.clean) {
+                (true, _) => " (former definition)",
+                (false, true) => " (clean checkout)",
+                (false, false) => "",
+            };
             message.push_str(&format!("Wiggum-Evidence: `{command}`{former} {}", evidence.exit));
             if !evidence.output.sha256.is_empty() {
                 message.push_str(&format!(", output {}", &evidence.output.sha256[..12]));

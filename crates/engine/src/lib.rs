@@ -65,6 +65,7 @@ mod by_hand;
 pub mod checkout;
 pub mod checkpoints;
 mod checks;
+mod clean;
 pub mod clock;
 mod contents;
 pub mod desk;

@@ -41,7 +41,7 @@ impl OwnRepository {
         if !mounts || !Private::fits(git)? {
             return Ok(None);
         }
-        let (private, index) = (Private::new(&lane), lane.join("index"));
+        let (private, index) = (Private::mounted(&lane), lane.join("index"));
         Ok(Some(Self { private, index, seen: None, locked_until: None }))
     }
 }
@@ -234,7 +234,8 @@ impl Engine<'_> {
         include: &[&str],
     ) -> Result<Inside, EngineError> {
         // Without walls it would be a commit of the user's own repository.
-        let Some(confinement) = self.confinement_of_checks() else {
+        let walls = self.confinement_of_checks(self.settings.workspace(), self.private_mounts());
+        let Some(confinement) = walls else {
             return Ok(Inside::Refused("git hooks cannot be run: there is no sandbox for them".to_owned()));
         };
         self.renew_private(&self.taken_index())?;

@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 
 use wiggum_agents::{Driver, Family};
 use wiggum_workspace::git::{Git, GitError};
-use wiggum_workspace::sandbox::{Confinement, Kind};
+use wiggum_workspace::sandbox::{Confinement, Kind, Mount};
 
 use crate::agent::Agent;
 use crate::engine::{Engine, Settings};
@@ -207,13 +207,13 @@ impl Engine<'_> {
         })
     }
 
-    /// The walls around a check, where it sees another repository than the user's.
-    pub(crate) fn confinement_of_checks(&self) -> Option<Confinement> {
+    /// The walls around a check that runs there, where it sees another repository than the user's.
+    pub(crate) fn confinement_of_checks(&self, root: &Path, mounts: Vec<Mount>) -> Option<Confinement> {
         self.own.as_ref()?;
         let sandbox = &self.settings.sandbox;
         let places = Places { home: home(), env: own_environment().collect() };
         let inner = Inner::of(&self.dir, self.dir.agent_dir(self.journal.id), None);
-        let mut writable = vec![self.settings.workspace().to_owned()];
+        let mut writable = vec![root.to_owned()];
         writable.extend(DEVICES.iter().map(PathBuf::from));
         writable.extend(places.temporary());
         writable.extend(places.caches());
@@ -223,8 +223,9 @@ impl Engine<'_> {
             helper: self.settings.wiggum.clone(),
             writable: outermost(writable),
             read_only: inner.read_only,
-            writable_again: Vec::new(),
-            mounts: self.private_mounts(),
+            // A checkout of ours lies in the private state.
+            writable_again: vec![root.to_owned()],
+            mounts,
         })
     }
 }

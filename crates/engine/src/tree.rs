@@ -18,7 +18,7 @@ use wiggum_core::text::hex;
 use wiggum_core::weaken::{TestFile, governs_tests, is_test_path, weakened};
 use wiggum_workspace::crash;
 use wiggum_workspace::git::{
-    Change, Entry, Git, GitError, Guardian, Head, Known, PutBack, Source, Status, ignoring_state,
+    Change, Entry, Git, GitError, Guardian, Head, Known, Odd, PutBack, Source, Status, ignoring_state,
 };
 
 use crate::attempts::tell_failures;
@@ -298,13 +298,7 @@ impl Engine<'_> {
             if let Some(own) = &self.own {
                 own.hand_over_submodules(git)?;
             }
-            for (path, kept) in git.stage_all(&self.watched.excluded())? {
-                let detail = format!(
-                    "was a repository inside this one; its files are part of the work, its history is in {}",
-                    kept.display()
-                );
-                flags.push(flag(FlagKind::NestedRepository, &path, &detail));
-            }
+            flags.extend(git.stage_all(&self.watched.excluded())?.iter().map(odd_flag));
             crash::point("staged");
             git.save_index(&self.taken_index())?;
         }
@@ -523,6 +517,7 @@ impl Engine<'_> {
                 flags.extend(self.put_back_leftovers(git, &status, iteration)?);
                 flags.extend(self.flag_changes(git, &status.staged)?);
                 flags.extend(self.config_flag(&open, &status.staged));
+                flags.extend(ignore_flags(&status.staged));
                 redefinition = self.redefinition(git, &open, &status.staged)?;
                 flags.extend(redefinition.flags());
                 let changed: Vec<String> = status.staged.iter().map(|entry| entry.path.clone()).collect();
@@ -871,6 +866,23 @@ fn went_back<'a>(git: &Git, head: &Head, open: &'a OpenIteration) -> Result<Opti
     match (&head.commit, &open.base) {
         (Some(at), Some(base)) if at != base && git.is_ancestor(at, base)? => Ok(Some(base)),
         (Some(_) | None, _) => Ok(None),
+    }
+}
+
+/// Rules by which git ignores files, which may hide what no clone will have.
+fn ignore_flags(staged: &[Entry]) -> impl Iterator<Item = Flag> {
+    let rules = staged.iter().filter(|entry| entry.path.rsplit('/').next() == Some(".gitignore"));
+    rules.map(|entry| flag(FlagKind::IgnoreRules, &entry.path, change_name(entry.change)))
+}
+
+/// What could not be committed as the attempt left it.
+fn odd_flag(odd: &Odd) -> Flag {
+    match odd {
+        Odd::Repository { path, kept } => {
+            let detail = format!("its files are part of the work; its history is kept in {}", kept.display());
+            flag(FlagKind::NestedRepository, path, &detail)
+        }
+        Odd::Special { path } => flag(FlagKind::SpecialFile, path, "removed"),
     }
 }
 

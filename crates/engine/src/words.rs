@@ -86,7 +86,9 @@ fn words(event: &Event) -> String {
         }
         Event::TreeTaken { flags, .. } => format!("work taken for checking{}", flagged(flags)),
         Event::TreeAltered { .. } => "a git hook changed the work: checked again".to_owned(),
-        Event::EvidenceGathered { evidence, .. } => evidence_words(evidence),
+        Event::EvidenceGathered { evidence, .. } | Event::CleanChecked { evidence, .. } => {
+            evidence_words(evidence)
+        }
         Event::WorkInspected { changed_total, flags, .. } => {
             format!("{} changed{}", counted(*changed_total as usize, "path"), flagged(flags))
         }
@@ -217,8 +219,9 @@ pub fn verdict_words(verdict: &Verdict) -> String {
 
 fn evidence_words(evidence: &Evidence) -> String {
     let mark = if evidence.passed() { "passed" } else { "failed" };
-    let Evidence { name, command, exit, duration: took, .. } = evidence;
-    format!("check {mark}: {name}: `{command}`, {exit} after {}", duration(*took))
+    let Evidence { name, command, exit, duration: took, clean, .. } = evidence;
+    let place = if *clean { " in a clean checkout" } else { "" };
+    format!("check {mark}{place}: {name}: `{command}`, {exit} after {}", duration(*took))
 }
 
 fn flagged(flags: &[Flag]) -> String {
@@ -298,6 +301,8 @@ pub fn flag_name(kind: FlagKind) -> &'static str {
         FlagKind::HooksTouched => "touched git's files",
         FlagKind::StateTouched => "touched wiggum's state",
         FlagKind::AgentCommitted => "committed by itself",
+        FlagKind::IgnoreRules => "the rules of what git ignores were changed",
+        FlagKind::SpecialFile => "was no file",
         FlagKind::NestedRepository => "was a repository of its own",
         FlagKind::SubmoduleUncommitted => "not committed inside the submodule",
         FlagKind::CheckLeftovers => "left by a check",

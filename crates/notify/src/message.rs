@@ -254,6 +254,7 @@ fn headline(event: &Event) -> Option<(Kind, String)> {
         | Event::SkipsCommitted { .. }
         | Event::TreeAltered { .. }
         | Event::EvidenceGathered { .. }
+        | Event::CleanChecked { .. }
         | Event::WorkInspected { .. }
         | Event::Judged { .. }
         | Event::WorkKept { .. }

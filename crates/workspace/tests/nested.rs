@@ -7,6 +7,8 @@ mod support;
 use std::fs;
 
 use support::{Repository, git_in};
+use wiggum_workspace::git::Odd;
+use wiggum_workspace::process::{self, CommandLine, Launch};
 
 fn nest(repository: &Repository, path: &str, commits: bool) {
     repository.write(&format!("{path}/inside.txt"), "inside\n");
@@ -28,12 +30,14 @@ fn they_become_plain_files_with_a_commit_and_without() {
     nest(&repository, "deep/er", false);
     nest(&repository, "deep/est", false);
     let found = repository.git.stage_all(&[]).unwrap();
-    let mut paths: Vec<&str> = found.iter().map(|(path, _)| path.as_str()).collect();
+    let mut paths = Vec::new();
+    for odd in &found {
+        let Odd::Repository { path, kept } = odd else { panic!("{odd:?}") };
+        assert!(kept.join("HEAD").is_file(), "their history is kept");
+        paths.push(path.as_str());
+    }
     paths.sort_unstable();
     assert_eq!(paths, ["deep/er", "deep/est", "with spaces"]);
-    for (_, kept) in &found {
-        assert!(kept.join("HEAD").is_file(), "their history is kept");
-    }
     let status = repository.git.status().unwrap();
     let staged: Vec<&str> = status.staged.iter().map(|entry| entry.path.as_str()).collect();
     for path in ["with spaces/inside.txt", "deep/er/inside.txt", "deep/est/inside.txt"] {
@@ -70,4 +74,23 @@ fn submodules_stay_links() {
     fs::remove_file(repository.root.join(".gitmodules")).unwrap();
     assert!(repository.git.stage_all(&[]).unwrap().is_empty());
     assert!(repository.exists("lib/.git"));
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_a_file_that_is_gone() {
+    let repository = Repository::new();
+    repository.write("deep/b c.txt", "b\n");
+    repository.commit_all("more");
+    for path in ["a.txt", "deep/b c.txt"] {
+        fs::remove_file(repository.root.join(path)).unwrap();
+    }
+    for path in ["a.txt", "deep/b c.txt", "new"] {
+        let launch = Launch::new(CommandLine::new("mkfifo", [path]), &repository.root);
+        assert!(process::run(launch).unwrap().exit.success());
+    }
+    let mut found = repository.git.stage_all(&[]).unwrap();
+    found.sort_by_key(|odd| format!("{odd:?}"));
+    let special = |path: &str| Odd::Special { path: path.to_owned() };
+    assert_eq!(found, [special("a.txt"), special("deep/b c.txt")]);
+    assert_eq!(repository.short_status(), "D  a.txt\nD  \"deep/b c.txt\"\n");
 }

@@ -23,7 +23,7 @@ struct StandIn {
 impl StandIn {
     fn of(git: &Git) -> Self {
         let base = tempfile::tempdir().unwrap();
-        let private = Private::new(base.path());
+        let private = Private::mounted(base.path());
         let stand_in = Self { base, private };
         stand_in.make(git);
         let borrowed = stand_in.base.path().join("borrowed");
@@ -320,4 +320,40 @@ fn an_index_that_somebody_locked_is_theirs() {
     assert!(matches!(done.git.lock_users_index(), Err(GitError::Locked { .. })));
     drop(ours);
     assert!(done.is_unlocked());
+}
+
+#[test]
+fn a_clean_checkout_has_what_git_has_and_nothing_else() {
+    let repository = Repository::new();
+    repository.write(".gitignore", "/ignored.txt\n");
+    repository.write("dir/b.txt", "b\n");
+    repository.write("ignored.txt", "here only\n");
+    let first = repository.commit_all("more");
+    let status = repository.short_status();
+    let base = tempfile::tempdir().unwrap();
+    let root = base.path().join("check out");
+    let git = repository.git.elsewhere(&root, &base.path().join("index"));
+    git.check_out_clean(&first).unwrap();
+    let private = Private::inside(&root);
+    private.make(&git, &repository.head(), &base.path().join("index")).unwrap();
+    assert_eq!(git_in(&root, &["status", "--short", "--ignored"]), "");
+    assert_eq!(fs::read_to_string(root.join("dir/b.txt")).unwrap(), "b\n");
+    assert!(!root.join("ignored.txt").exists());
+
+    // Whatever became of it, the next one is clean.
+    fs::remove_dir_all(root.join("dir")).unwrap();
+    fs::write(root.join("dir"), "a file").unwrap();
+    fs::write(root.join("ignored.txt"), "left").unwrap();
+    fs::write(root.join("a.txt"), "changed").unwrap();
+    git_in(&root, &["config", "core.fsmonitor", "touch pwned; false"]);
+    repository.run(&["rm", "-q", "dir/b.txt"]);
+    repository.write("c.txt", "c\n");
+    let second = repository.commit_all("less");
+    git.check_out_clean(&second).unwrap();
+    private.make(&git, &repository.head(), &base.path().join("index")).unwrap();
+    assert_eq!(git_in(&root, &["status", "--short", "--ignored"]), "");
+    assert!(!root.join("dir").exists() && !root.join("pwned").exists());
+    assert_eq!(fs::read_to_string(root.join("a.txt")).unwrap(), "one\ntwo\nthree\n");
+    assert_eq!(status, "");
+    assert_eq!(repository.short_status(), "");
 }

@@ -101,6 +101,7 @@ fn attempt(task: &TaskId, iteration: Iteration, attempt: Attempt, code: i32, ver
         output: blob("test result: FAILED. 12 passed; 1 failed", iteration),
         duration: Millis(4321),
         former: false,
+        clean: false,
         tests: None,
     };
     vec![

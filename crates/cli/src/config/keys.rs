@@ -50,6 +50,7 @@ pub(crate) const SECTIONS: &[(&str, &str)] = &[
     ("breaker", "When a loop that gets nowhere stops by itself, and how it tries again."),
     ("retry", "What happens after a failed attempt."),
     ("checks", "How a claim is checked before a task counts as done."),
+    ("workspace", "What a work tree needs beside what git has."),
     ("protect", "What an agent should leave alone."),
     ("people", "How questions to a person are handled."),
     ("handoff", "When work is handed over to a fresh context, and what happens then."),
@@ -733,6 +734,31 @@ pub(crate) const KEYS: &[Key] = &[
         get: |config| word(&config.policy.checks.baseline),
         set: |config, value| config.policy.checks.baseline = meaning(value),
         ..Key::of(Shape::Choice(&["ask", "go-on", "stop", "repair", "off"]))
+    },
+    Key {
+        path: "checks.clean",
+        help: "When the work is checked in a checkout that has nothing but what git has: `end` takes the last commit \
+               when a run ends (and an attempt that changes what git ignores, before it is committed), `task` each \
+               task before it is committed.",
+        get: |config| word(&config.policy.checks.clean),
+        set: |config, value| config.policy.checks.clean = meaning(value),
+        ..Key::of(Shape::Choice(&["end", "task", "never"]))
+    },
+    Key {
+        path: "workspace.setup",
+        help: "The command that installs what the checks need into a fresh checkout.",
+        example: Some("\"npm ci\""),
+        get: |config| optional_text(config.policy.workspace.setup.as_ref()),
+        set: |config, value| config.policy.workspace.setup = value.optional_text(),
+        ..Key::of(Shape::Command)
+    },
+    Key {
+        path: "workspace.copy",
+        help: "Files that git ignores and that are copied into a fresh checkout.",
+        example: Some("[\".env\"]"),
+        get: |config| Value::List(config.policy.workspace.copy.clone()),
+        set: |config, value| config.policy.workspace.copy = value.list(),
+        ..Key::of(Shape::Words)
     },
     Key {
         path: "protect.paths",

@@ -159,9 +159,10 @@ impl Project {
         Self::with(&SILENT, SILENCE, &[])
     }
 
-    /// With the first stories only, and changes the user has not committed.
+    /// With the first stories only, changes the user has not committed, and a check that is also run in
+    /// a clean checkout when all is done.
     pub(crate) fn dirty() -> Self {
-        let project = Self::with(&STORIES[..3], "", &["--allow-dirty"]);
+        let project = Self::with(&STORIES[..3], "", &["--allow-dirty", "--verify", "test -f README.md"]);
         fs::write(project.root.join("mine.txt"), "committed, then staged\n").unwrap();
         project.git(&["add", "mine.txt"]);
         fs::write(project.root.join("mine.txt"), "committed, then staged, then changed\n").unwrap();

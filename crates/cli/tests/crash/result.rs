@@ -233,7 +233,8 @@ fn kind(event: &Event) -> Kind {
         | Event::TaskCompleted { .. }
         | Event::CommitRefused { .. }
         | Event::BudgetReached { .. }
-        | Event::HandoffStarted { .. } => Kind::Step,
+        | Event::HandoffStarted { .. }
+        | Event::CleanChecked { .. } => Kind::Step,
         Event::EvidenceGathered { .. } | Event::WorkInspected { .. } => Kind::Check,
         Event::RunStarted { .. }
         | Event::TaskFailed { .. }

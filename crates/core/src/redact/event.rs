@@ -38,7 +38,9 @@ impl Hide<'_> {
             Event::AgentReported { report, .. } => self.report(report),
             Event::CommitsFound { subjects, .. } => self.each(subjects, Self::words),
             Event::TreeTaken { flags, .. } => self.each(flags, Self::flag),
-            Event::EvidenceGathered { evidence, .. } => self.evidence(evidence),
+            Event::EvidenceGathered { evidence, .. } | Event::CleanChecked { evidence, .. } => {
+                self.evidence(evidence);
+            }
             Event::WorkInspected { changed, flags, redefined, .. } => {
                 self.each(changed, Self::words);
                 self.each(flags, Self::flag);

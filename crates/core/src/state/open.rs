@@ -40,6 +40,8 @@ pub struct OpenIteration {
     pub evidence: Vec<Evidence>,
     /// The same checks with their definition as it was before the task.
     pub former_evidence: Vec<Evidence>,
+    /// What they say in a clean checkout.
+    pub clean_evidence: Vec<Evidence>,
     pub inspection: Option<Inspection>,
     pub flags: Vec<Flag>,
     /// How often a hook changed the tree of this attempt.
@@ -158,6 +160,7 @@ impl OpenIteration {
             tree_taken: false,
             evidence: Vec::new(),
             former_evidence: Vec::new(),
+            clean_evidence: Vec::new(),
             inspection: None,
             flags: Vec::new(),
             altered: 0,
@@ -258,8 +261,17 @@ impl OpenIteration {
     }
 
     pub(super) fn gather(&mut self, evidence: &Evidence) {
-        let all = if evidence.former { &mut self.former_evidence } else { &mut self.evidence };
+        let all = match (evidence.clean, evidence.former) {
+            (true, _) => &mut self.clean_evidence,
+            (false, true) => &mut self.former_evidence,
+            (false, false) => &mut self.evidence,
+        };
         all.push(evidence.clone());
+    }
+
+    /// In the order in which it was gathered.
+    pub fn all_evidence(&self) -> impl Iterator<Item = &Evidence> {
+        self.evidence.iter().chain(&self.former_evidence).chain(&self.clean_evidence)
     }
 
     pub(super) fn inspect(&mut self, event: &Event) {
@@ -291,6 +303,7 @@ impl OpenIteration {
     pub(super) fn forget_evidence(&mut self) {
         self.evidence.clear();
         self.former_evidence.clear();
+        self.clean_evidence.clear();
         self.inspection = None;
     }
 

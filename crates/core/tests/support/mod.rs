@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use uuid::Uuid;
 use wiggum_core::budget::{self, Account, AtLimit, Cap, Period, Shared, Strategy, Sum};
-use wiggum_core::decide::{Action, StopWhy, decide};
+use wiggum_core::decide::{Action, CleanOf, StopWhy, decide};
 use wiggum_core::definition::Change;
 use wiggum_core::event::{
     AgentFacts, Answer, BaselineOutcome, BlobRef, Claim, ClaimSource, EndReason, Envelope, Event, Evidence,
@@ -274,9 +274,28 @@ impl World {
                     output: BlobRef::default(),
                     duration: Millis(5),
                     former,
+                    clean: false,
                     tests: None,
                 };
                 self.push(Event::EvidenceGathered { iteration, attempt, evidence });
+            }
+            Action::RunClean { of, step } => {
+                let evidence = Evidence {
+                    name: step.name,
+                    command: step.command,
+                    exit: Exit::Code { code: i32::from(self.maybe(4)) },
+                    output: BlobRef::default(),
+                    duration: Millis(5),
+                    former: false,
+                    clean: true,
+                    tests: None,
+                };
+                self.push(match of {
+                    CleanOf::Commit(commit) => Event::CleanChecked { commit, evidence },
+                    CleanOf::Attempt { iteration, attempt } => {
+                        Event::EvidenceGathered { iteration, attempt, evidence }
+                    }
+                });
             }
             Action::Inspect { iteration, attempt } => self.inspect(iteration, attempt),
             Action::Land { iteration, attempt } => self.land(iteration, attempt),

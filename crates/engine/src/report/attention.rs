@@ -80,9 +80,10 @@ fn is_grave(kind: FlagKind) -> bool {
         | FlagKind::CheckedProduct
         | FlagKind::SubmoduleUncommitted
         | FlagKind::NestedRepository
+        | FlagKind::SpecialFile
         | FlagKind::BacklogTouched
         | FlagKind::BranchSwitched => true,
-        FlagKind::AgentCommitted | FlagKind::CheckLeftovers => false,
+        FlagKind::AgentCommitted | FlagKind::CheckLeftovers | FlagKind::IgnoreRules => false,
     }
 }
 
@@ -96,6 +97,8 @@ pub(super) fn flag_words(kind: FlagKind, what: &str) -> String {
         FlagKind::HooksTouched => "git's hooks or configuration were changed and put back",
         FlagKind::StateTouched => "the loop's own files were touched",
         FlagKind::AgentCommitted => "the agent committed by itself",
+        FlagKind::IgnoreRules => "the rules of what git ignores were changed",
+        FlagKind::SpecialFile => "a pipe, socket or device lay in the place of a file",
         FlagKind::NestedRepository => "a repository inside the work tree became plain files",
         FlagKind::SubmoduleUncommitted => "files inside a submodule are not committed",
         FlagKind::CheckLeftovers => "a check left files behind",

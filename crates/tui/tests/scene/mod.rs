@@ -310,6 +310,7 @@ impl Story {
                         output: BlobRef { excerpt: "2 tests failed".to_owned(), ..BlobRef::default() },
                         duration: Millis(9800),
                         former: false,
+                        clean: false,
                         tests: None,
                     },
                 },

@@ -15,6 +15,7 @@
 
 mod carry;
 mod config;
+mod elsewhere;
 mod glance;
 mod guardian;
 mod head;
@@ -49,6 +50,7 @@ pub use guardian::Guardian;
 pub use head::Head;
 pub use ignore::{STATE_DIR, STATE_FILES, ignoring_state};
 pub use inside::Inside;
+pub use nested::Odd;
 pub use private::Private;
 pub use reflog::Move;
 pub use status::{Change, Entry, Status};
@@ -523,6 +525,11 @@ impl Git {
     /// The id of the tree that the index stands for.
     pub fn index_tree(&self) -> Result<String, GitError> {
         self.line(&["write-tree"])
+    }
+
+    /// The id of the tree that a saved index stands for.
+    pub fn tree_of_index(&self, index: &Path) -> Result<String, GitError> {
+        self.clone().with_index(index).index_tree()
     }
 
     /// The id of a commit's tree.

@@ -1,8 +1,9 @@
-//! Repositories inside the work tree that are no submodules.
+//! Staging a work tree in which somebody left what git cannot commit.
 //!
-//! Git would commit one as a bare link to a commit that nobody else has, and would run what its own
-//! configuration names whenever it looks at it. Programs that set up a project often leave one behind.
-//! Its files are part of the work, so what makes it a repository is taken away.
+//! A repository inside the work tree that is no submodule: git would commit a bare link to a commit that
+//! nobody else has, and would run what the configuration inside names whenever it looks at it. Programs
+//! that set up a project often leave one behind. Its files are part of the work, so what makes it a
+//! repository is taken away. And a pipe, socket or device in the place of a file: it is removed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,37 +11,61 @@ use std::path::{Path, PathBuf};
 
 use super::{Git, GitError, index, owned, text};
 
-/// So many repositories are taken apart at a time; an agent that makes more has to look after them itself.
+/// So many are dealt with at a time; an agent that makes more has to look after them itself.
 const MOST: usize = 100;
 
+/// Something in the work tree that could not be committed as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Odd {
+    /// Plain files now; what made it a repository is kept there.
+    Repository { path: String, kept: PathBuf },
+    /// Neither file nor link nor directory, in the place of a file; it is gone.
+    Special { path: String },
+}
+
 impl Git {
-    /// Puts the whole work tree into the index, but for these paths. What makes the repositories inside it
-    /// repositories is moved into the git directory; says which they were and where that is.
-    pub fn stage_all(&self, exclude: &[&str]) -> Result<Vec<(String, PathBuf)>, GitError> {
+    /// Puts the whole work tree into the index, but for these paths; says what had to be dealt with for that.
+    pub fn stage_all(&self, exclude: &[&str]) -> Result<Vec<Odd>, GitError> {
         let known = self.links()?;
-        let mut dissolved = Vec::new();
+        let mut found = Vec::new();
         loop {
-            let mut found = match self.add_all(exclude) {
+            let mut repositories = match self.add_all(exclude) {
                 Ok(()) => self.links()?,
-                // One without a commit cannot be added at all.
-                Err(GitError::Failed { message, .. }) if without_commit(&message).is_some() => {
-                    without_commit(&message).into_iter().collect()
+                Err(error) => {
+                    let said = error.to_string();
+                    if let Some(path) = special(&said).filter(|_| found.len() < MOST) {
+                        found.push(self.remove_special(path)?);
+                        continue;
+                    }
+                    // A repository without a commit cannot be added at all.
+                    BTreeSet::from([without_commit(&said).ok_or(error)?])
                 }
-                Err(error) => return Err(error),
             };
-            found.retain(|path| !known.contains(path));
-            if !found.is_empty() {
+            repositories.retain(|path| !known.contains(path));
+            if !repositories.is_empty() {
                 let submodules = self.submodule_paths();
-                found.retain(|path| !submodules.contains(path));
+                repositories.retain(|path| !submodules.contains(path));
             }
-            if found.is_empty() || dissolved.len() >= MOST {
-                return Ok(dissolved);
+            if repositories.is_empty() || found.len() >= MOST {
+                return Ok(found);
             }
-            for path in found {
-                let to = self.dissolve(&path)?;
-                dissolved.push((path, to));
+            for path in repositories {
+                let kept = self.dissolve(&path)?;
+                found.push(Odd::Repository { path, kept });
             }
         }
+    }
+
+    fn remove_special(&self, path: String) -> Result<Odd, GitError> {
+        let at = self.root.join(&path);
+        let on_path = |source| GitError::File { path: at.clone(), source };
+        let kind = fs::symlink_metadata(&at).map_err(on_path)?.file_type();
+        if kind.is_file() || kind.is_dir() {
+            let message = "git says that it is neither file nor link nor directory";
+            return Err(on_path(std::io::Error::other(message)));
+        }
+        fs::remove_file(&at).map_err(on_path)?;
+        Ok(Odd::Special { path })
     }
 
     /// The paths of the index that stand for commits of other repositories.
@@ -86,4 +111,11 @@ fn without_commit(message: &str) -> Option<String> {
     let (before, _) = message.split_once("' does not have a commit checked out")?;
     let (_, path) = before.rsplit_once("error: '")?;
     Some(path.trim_end_matches('/').to_owned())
+}
+
+/// The path that git says it cannot add because it is a pipe, a socket or a device.
+fn special(message: &str) -> Option<String> {
+    let (before, _) = message.split_once(": can only add regular files")?;
+    let (_, path) = before.rsplit_once("error: ")?;
+    Some(path.to_owned())
 }

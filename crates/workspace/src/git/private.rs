@@ -18,27 +18,30 @@ use crate::sandbox::Mount;
 /// Where the stand-in of one work tree is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Private {
-    directory: PathBuf,
+    git_dir: PathBuf,
+    /// What is needed to mount it over the real one.
+    mounted: Option<Mounted>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Mounted {
+    /// Where the user's objects are seen.
+    borrowed: PathBuf,
+    /// What stands in for the file `.git` of a linked work tree.
+    git_file: PathBuf,
 }
 
 impl Private {
-    /// `directory` is ours alone: nobody else writes to it but through what is mounted of it.
-    pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into() }
+    /// To be mounted over the real one. `directory` is ours alone: nobody else writes to it but through what is
+    /// mounted of it.
+    pub fn mounted(directory: &Path) -> Self {
+        let mounted = Mounted { borrowed: directory.join("borrowed"), git_file: directory.join("git-file") };
+        Self { git_dir: directory.join("git"), mounted: Some(mounted) }
     }
 
-    fn git_dir(&self) -> PathBuf {
-        self.directory.join("git")
-    }
-
-    /// Where the user's objects are seen.
-    fn borrowed(&self) -> PathBuf {
-        self.directory.join("borrowed")
-    }
-
-    /// What stands in for the file `.git` of a linked work tree.
-    fn git_file(&self) -> PathBuf {
-        self.directory.join("git-file")
+    /// In a work tree of our own, where it is simply `.git`.
+    pub fn inside(root: &Path) -> Self {
+        Self { git_dir: root.join(".git"), mounted: None }
     }
 
     /// Can it stand in for this repository? Repositories inside of it (submodules) have directories of their
@@ -58,7 +61,7 @@ impl Private {
     /// An agent may have added a submodule, whose repository is then in this one. It is moved to the user's, with
     /// nothing in it that git would obey.
     pub fn hand_over_submodules(&self, git: &Git) -> Result<(), GitError> {
-        let from = self.git_dir().join("modules");
+        let from = self.git_dir.join("modules");
         let to = git.common_dir.join("modules");
         if !is_directory(&from) || to.exists() {
             return Ok(());
@@ -69,17 +72,16 @@ impl Private {
 
     /// Makes it anew, with HEAD where it is said to be and a copy of that index.
     pub fn make(&self, git: &Git, head: &Head, index: &Path) -> Result<(), GitError> {
-        let to = self.git_dir();
+        let to = &self.git_dir;
         let on = |path: &Path| {
             let path = path.to_owned();
             move |source: io::Error| GitError::File { path, source }
         };
-        remove_tree(&to).map_err(on(&to))?;
+        remove_tree(to).map_err(on(to))?;
         for name in ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "hooks"] {
             let directory = to.join(name);
             fs::create_dir_all(&directory).map_err(on(&directory))?;
         }
-        fs::create_dir_all(self.borrowed()).map_err(on(&self.borrowed()))?;
         self.write("config", &git.configuration()?.for_another_repository())?;
         self.write("objects/info/alternates", &self.alternates(git))?;
         self.write("packed-refs", &packed_references(git, head)?)?;
@@ -95,13 +97,14 @@ impl Private {
         }
         self.copy_shared_indexes(git)?;
         self.copy_hooks(git)?;
-        let text = format!("gitdir: {}\n", to.display());
-        fs::write(self.git_file(), text).map_err(on(&self.git_file()))
+        let Some(Mounted { borrowed, git_file }) = &self.mounted else { return Ok(()) };
+        fs::create_dir_all(borrowed).map_err(on(borrowed))?;
+        fs::write(git_file, format!("gitdir: {}\n", to.display())).map_err(on(git_file))
     }
 
     /// Another index than it was made with: the tree that is about to be checked, say.
     pub fn put_index(&self, index: &Path) -> Result<(), GitError> {
-        let to = self.git_dir().join("index");
+        let to = self.git_dir.join("index");
         remove_if_there(&to)
             .and_then(|()| copy_if_there(index, &to))
             .map_err(|source| GitError::File { path: to, source })
@@ -109,25 +112,28 @@ impl Private {
 
     /// What is to be seen where. Later ones lie over earlier ones.
     pub fn mounts(&self, git: &Git) -> Vec<Mount> {
+        let Some(Mounted { borrowed, git_file }) = &self.mounted else { return Vec::new() };
         let dot_git = git.root.join(".git");
-        let read_only = |from: PathBuf, at: PathBuf| Mount { from, at, writable: false };
-        let mut mounts = vec![read_only(git.common_dir.join("objects"), self.borrowed())];
+        let own = |at: &Path| Mount { from: self.git_dir.clone(), at: at.to_owned(), writable: true };
+        let read_only =
+            |from: &Path, at: &Path| Mount { from: from.to_owned(), at: at.to_owned(), writable: false };
+        let mut mounts = vec![read_only(&git.common_dir.join("objects"), borrowed)];
         if dot_git.is_dir() {
-            mounts.push(Mount { from: self.git_dir(), at: dot_git, writable: true });
+            mounts.push(own(&dot_git));
         } else {
-            mounts.push(Mount { from: self.git_dir(), at: self.git_dir(), writable: true });
-            mounts.push(read_only(self.git_file(), dot_git));
+            mounts.push(own(&self.git_dir));
+            mounts.push(read_only(git_file, &dot_git));
         }
         mounts
     }
 
     /// Where HEAD is now. Whoever worked there may have written anything, so this is good for telling people.
     pub fn head(&self) -> Option<Head> {
-        head::read_head(&self.git_dir(), &self.git_dir())
+        head::read_head(&self.git_dir, &self.git_dir)
     }
 
     fn write(&self, name: &str, content: &str) -> Result<(), GitError> {
-        let path = self.git_dir().join(name);
+        let path = self.git_dir.join(name);
         fs::write(&path, content).map_err(|source| GitError::File { path, source })
     }
 
@@ -136,7 +142,8 @@ impl Private {
         let objects = git.common_dir.join("objects");
         let further = fs::read_to_string(objects.join("info/alternates")).unwrap_or_default();
         let further = further.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-        let all = [self.borrowed()].into_iter().chain(further.map(|line| objects.join(line)));
+        let first = self.mounted.as_ref().map_or(&objects, |mounted| &mounted.borrowed);
+        let all = [first.clone()].into_iter().chain(further.map(|line| objects.join(line)));
         all.map(|path| format!("{}\n", path.display())).collect()
     }
 
@@ -152,7 +159,7 @@ impl Private {
             let entry = entry.map_err(on_hooks)?;
             let is_hook = entry.path().is_file() && !entry.file_name().to_string_lossy().ends_with(".sample");
             if is_hook {
-                fs::copy(entry.path(), self.git_dir().join("hooks").join(entry.file_name()))
+                fs::copy(entry.path(), self.git_dir.join("hooks").join(entry.file_name()))
                     .map_err(on_hooks)?;
             }
         }
@@ -165,7 +172,7 @@ impl Private {
         for entry in fs::read_dir(&git.git_dir).map_err(on_dir)? {
             let entry = entry.map_err(on_dir)?;
             if entry.file_name().to_string_lossy().starts_with("sharedindex.") {
-                let to = self.git_dir().join(entry.file_name());
+                let to = self.git_dir.join(entry.file_name());
                 copy_if_there(&entry.path(), &to)
                     .map_err(|source| GitError::File { path: entry.path(), source })?;
             }
