@@ -123,8 +123,9 @@ impl Loops {
         }
         let near = self.nearest(&all);
         let alive = self.alive(&near)?;
-        // Whoever stands at the top may mean a loop anywhere below, if it is the one that runs.
-        let (of, alive) = match alive.is_empty() && self.here == Path::new("") {
+        // Where no nearer folder has a loop, one anywhere may be meant, if it is the one that runs.
+        let is_at_top = |record: &LoopRecord| folder_of(record) == Some(Path::new(""));
+        let (of, alive) = match alive.is_empty() && near.iter().all(is_at_top) {
             true => match self.alive(&all)? {
                 anywhere if anywhere.is_empty() => (near, alive),
                 anywhere => (all, anywhere),
@@ -151,9 +152,7 @@ impl Loops {
     /// Those over backlogs of the nearest folder that has any; all, if none has.
     fn nearest(&self, all: &[LoopRecord]) -> Vec<LoopRecord> {
         let of = |folder: &Path| -> Vec<LoopRecord> {
-            let is_there =
-                |record: &&LoopRecord| Path::new(&record.identity.backlog).parent() == Some(folder);
-            all.iter().filter(is_there).cloned().collect()
+            all.iter().filter(|record| folder_of(record) == Some(folder)).cloned().collect()
         };
         let found = self.here.ancestors().map(of).find(|found| !found.is_empty());
         found.unwrap_or_else(|| all.to_vec())
@@ -250,6 +249,10 @@ impl Loops {
         }
         last.map(|(_, record)| record).ok_or(DeskError::NoLoops)
     }
+}
+
+fn folder_of(record: &LoopRecord) -> Option<&Path> {
+    Path::new(&record.identity.backlog).parent()
 }
 
 /// By its name, by its backlog, or by the beginning of its id; of several with a name, the one that is near.
