@@ -405,7 +405,7 @@ mod tests {
         assert_eq!(told.text, "A: Add login\nno access\nWhat now?\n1. wait\n2. go on");
         assert_eq!(
             told.answer_with.as_deref(),
-            Some("wiggum answer q1 1-2|\"your own words\"|skip|retry|abort")
+            Some("wiggum answer q1 1-2|\"your own words\"|skip|retry|done|abort")
         );
         assert_eq!(
             told.link.as_deref(),
