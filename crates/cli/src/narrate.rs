@@ -761,12 +761,13 @@ impl Observer for Narrator {
     }
 }
 
-/// Where nothing was claimed there is nothing to support.
-fn is_about_claim(verdict: &Verdict) -> bool {
+/// Did the agent come to an end at which it could have claimed? Otherwise there is nothing to support.
+pub(crate) fn is_about_claim(verdict: &Verdict) -> bool {
     match verdict {
-        Verdict::Accepted { .. } | Verdict::Refuted { .. } | Verdict::Held { .. } => true,
-        Verdict::Unclaimed
-        | Verdict::Errored { .. }
+        Verdict::Accepted { .. } | Verdict::Refuted { .. } | Verdict::Held { .. } | Verdict::Unclaimed => {
+            true
+        }
+        Verdict::Errored { .. }
         | Verdict::Unavailable { .. }
         | Verdict::Asked
         | Verdict::HandedOver { .. } => false,
