@@ -45,7 +45,12 @@ pub(crate) fn check(agent: &NamedAgent) -> Result<(), Failure> {
         return Err(no_model());
     }
     base_url(provider, agent.api.base_url.as_deref())?;
-    prices(agent.api.prices.iter().map(|(name, price)| (name.as_str(), price.as_str()))).map(drop)
+    prices_of(agent).map(drop)
+}
+
+/// What its section says of the prices of its model.
+pub(crate) fn prices_of(agent: &NamedAgent) -> Result<Option<Prices>, Failure> {
+    prices(agent.api.prices.iter().map(|(name, price)| (name.as_str(), price.as_str())))
 }
 
 /// A missing key is said before anything runs, unless somebody else can take over.

@@ -248,7 +248,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME")]
     pub(crate) max_duration: Option<String>,
     /// End when the loop has spent this many dollars, in all its runs
-    #[arg(long, value_name = "DOLLARS")]
+    #[arg(long, value_name = "DOLLARS", allow_negative_numbers = true)]
     pub(crate) max_cost: Option<String>,
     /// Go on although that cannot hold an agent, because nobody knows what it costs
     #[arg(long)]
@@ -361,7 +361,7 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// Replace existing files, keeping them as *.bak
+    /// Replace existing files, saving them as .wiggum/*.bak
     #[arg(long)]
     pub(crate) force: bool,
     #[command(flatten)]
@@ -387,7 +387,7 @@ pub(crate) struct DoctorArgs {
 /// Which loop is meant, where there are several.
 #[derive(Debug, Args, Clone, Default)]
 pub(crate) struct LoopArgs {
-    /// The loop's name or the beginning of its id [default: the one that runs, else the last]
+    /// The loop's name, its backlog or the beginning of its id [default: the one of this folder, else the one that runs, else the last]
     #[arg(long = "loop", value_name = "LOOP")]
     pub(crate) which: Option<String>,
     #[command(flatten)]
@@ -575,7 +575,7 @@ pub(crate) enum TaskCommand {
         file: TaskFile,
     },
     /// Check the backlog: syntax, ids, dependencies, cycles
-    Validate(TaskFile),
+    Validate(TaskValidate),
 }
 
 #[derive(Debug, Args, Clone, Default)]
@@ -585,6 +585,15 @@ pub(crate) struct TaskFile {
     pub(crate) backlog: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TaskValidate {
+    /// The backlog, as --backlog
+    #[arg(value_name = "FILE", conflicts_with = "backlog")]
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) of: TaskFile,
 }
 
 #[derive(Debug, Args)]

@@ -9,6 +9,7 @@ use wiggum_engine::desk::DeskError;
 use wiggum_engine::error::chain;
 use wiggum_store::StoreError;
 use wiggum_workspace::git::GitError;
+use wiggum_workspace::process::LaunchError;
 
 use crate::config::{ConfigProblems, NoHome};
 use crate::term::{self, Style};
@@ -72,9 +73,13 @@ impl From<EngineError> for Failure {
             EngineError::Store(error) => error.into(),
             EngineError::Backlog(error) => error.into(),
             EngineError::Unsupported { .. } => Self::usage(chain(&error))
-                .hint("mark these tasks as skipped, or remove the fields named above"),
+                .hint("mend the fields named above, or mark these tasks as skipped"),
             EngineError::Dirty { .. } => Self::usage(chain(&error))
                 .hint("commit or stash them, or run with --allow-dirty to have them set aside and put back"),
+            EngineError::UnfinishedOperation { operation } => {
+                Self::usage(chain(&error)).hint(format!("{} first", finish_operation(operation)))
+            }
+            EngineError::DetachedHead => Self::usage(chain(&error)).hint(SWITCH_TO_BRANCH),
             EngineError::RepositoryGone { .. } => Self::usage(chain(&error)).hint(
                 "put its `.git` back, for example from a clone; `--name NAME` begins another loop, without its history",
             ),
@@ -110,6 +115,22 @@ impl From<EngineError> for Failure {
     }
 }
 
+/// What leads out of a detached HEAD.
+pub(crate) const SWITCH_TO_BRANCH: &str =
+    "`git switch BRANCH` goes to a branch, `git switch -c NAME` makes one of what is here";
+
+/// How a person ends what git is in the middle of, by the name that [`wiggum_workspace::git::Git`] has for it.
+pub(crate) fn finish_operation(operation: &str) -> String {
+    match operation {
+        "bisect" => "end it: `git bisect reset`".to_owned(),
+        "sequence of picks" => {
+            "finish or abort it: `git cherry-pick --continue` or `git cherry-pick --abort` (or `git revert`)"
+                .to_owned()
+        }
+        name => format!("finish or abort it: `git {name} --continue` or `git {name} --abort`"),
+    }
+}
+
 /// What git itself says is the matter, and what mends that.
 pub(crate) fn git_failure(error: &GitError) -> Failure {
     let failure = Failure::other(chain(error));
@@ -119,7 +140,15 @@ pub(crate) fn git_failure(error: &GitError) -> Failure {
             Failure::usage(chain(error))
                 .hint(format!("{owner}: git config --global --add safe.directory {path}"))
         }
+        // Nobody has to read the command line that we made.
+        GitError::Start(LaunchError::Spawn { source, .. }) => {
+            Failure::other(format!("cannot run git: {source}"))
+                .hint("git is needed inside a git repository; is it installed?")
+        }
         GitError::Start(_) => failure.hint("git is needed inside a git repository; is it installed?"),
+        GitError::Ended(_) => {
+            Failure::other(error.to_string()).hint("nothing is lost: the next `wiggum run` goes on from here")
+        }
         GitError::Failed { .. }
         | GitError::File { .. }
         | GitError::Answer { .. }
@@ -165,6 +194,12 @@ impl From<CheckoutError> for Failure {
             CheckoutError::Inside { .. } => Self::usage(chain(&error)).hint(
                 "agents can write there; set `state_root` in wiggum.toml, or WIGGUM_STATE_ROOT, to a directory outside",
             ),
+            CheckoutError::NoDirectory { .. } => Self::usage(chain(&error))
+                .hint("wiggum keeps files there for other programs to read: move it elsewhere"),
+            CheckoutError::Mark { workspace, .. } if !workspace.exists() => {
+                Self::usage(format!("{} is gone: it was moved or removed while the run worked", workspace.display()))
+                    .hint("nothing is lost: `wiggum run` in its new place goes on")
+            }
             CheckoutError::Mark { .. } => Self::usage(chain(&error))
                 .hint("`.wiggum` has to be a directory of this user, not a link to another"),
             CheckoutError::OlderVersionRuns { .. } => Self::usage(chain(&error))
@@ -177,7 +212,7 @@ impl From<CheckoutError> for Failure {
 
 impl From<ConfigProblems> for Failure {
     fn from(problems: ConfigProblems) -> Self {
-        Self::usage(problems.to_string()).hint("`wiggum config show` explains every key")
+        Self::usage(problems.to_string()).hint("docs/configuration.md explains every key")
     }
 }
 

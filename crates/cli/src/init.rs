@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use wiggum_backlog::Backlog;
+use wiggum_engine::state_dir::StateDir;
 use wiggum_workspace::git::ignoring_state;
 use wiggum_workspace::paths::write_atomic;
 
@@ -175,12 +176,15 @@ fn put(directory: &Path, name: &'static str, text: &str, force: bool) -> Result<
     Ok(report(FileChange::Replaced { backup }))
 }
 
-/// Saves `wiggum.toml.bak`, or `.bak2` and so on: an older copy is not lost either.
+/// Saves `.wiggum/wiggum.toml.bak`, or `.bak2` and so on: an older copy is not lost either. Git ignores them there, so
+/// that the next run finds no uncommitted changes.
 fn save_copy(directory: &Path, name: &str, text: &[u8]) -> Result<PathBuf, InitError> {
+    let place = directory.join(StateDir::NAME);
+    fs::create_dir_all(&place).map_err(|source| InitError::Write { path: place, source })?;
     let mut number = 1;
     loop {
         let suffix = if number == 1 { String::new() } else { number.to_string() };
-        let backup = PathBuf::from(format!("{name}.bak{suffix}"));
+        let backup = Path::new(StateDir::NAME).join(format!("{name}.bak{suffix}"));
         let path = directory.join(&backup);
         match write_new(&path, text) {
             Ok(()) => return Ok(backup),
@@ -526,15 +530,15 @@ Next:
 
     #[test]
     fn force_saves_what_it_replaces() {
-        let place = Place::new(&[("PROMPT.md", "mine"), ("PROMPT.md.bak", "older")]);
+        let place = Place::new(&[("PROMPT.md", "mine"), (".wiggum/PROMPT.md.bak", "older")]);
         let report = place.init(true);
-        assert_eq!(report.files[1].to_string(), "replaced  PROMPT.md (saved as PROMPT.md.bak2)");
+        assert_eq!(report.files[1].to_string(), "replaced  PROMPT.md (saved as .wiggum/PROMPT.md.bak2)");
         assert_eq!(place.read("PROMPT.md"), PROMPT);
-        assert_eq!(place.read("PROMPT.md.bak"), "older");
-        assert_eq!(place.read("PROMPT.md.bak2"), "mine");
+        assert_eq!(place.read(".wiggum/PROMPT.md.bak"), "older");
+        assert_eq!(place.read(".wiggum/PROMPT.md.bak2"), "mine");
         let again = place.init(true);
         assert_eq!(again.files[1].change, FileChange::Kept, "the same text needs no copy");
-        assert!(!place.path().join("PROMPT.md.bak3").exists());
+        assert!(!place.path().join(".wiggum/PROMPT.md.bak3").exists());
     }
 
     #[test]

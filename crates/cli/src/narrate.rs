@@ -3,11 +3,13 @@
 //! It only listens: what it prints follows from events and output, live or replayed.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use jiff::Timestamp;
-use wiggum_agents::{AgentEvent, Family};
+use wiggum_agents::{AgentEvent, Family, Login};
 use wiggum_core::agents::WITHHELD;
 use wiggum_core::breaker::Phase;
+use wiggum_core::budget::{Scope, exhausted_scope};
 use wiggum_core::decide::{Waiting, why};
 use wiggum_core::event::{
     BaselineOutcome, EndReason, Envelope, Event, Evidence, Flag, Question, Trouble, Verdict,
@@ -24,7 +26,7 @@ use wiggum_engine::Observer;
 pub(crate) use wiggum_engine::words::{answer_words, duration, elapsed, flag_line};
 use wiggum_engine::words::{counted, describe};
 
-use crate::ask::{Terminal, prompt};
+use crate::ask::Terminal;
 use crate::cost::cost;
 use crate::term::{self, Style, harmless};
 
@@ -72,6 +74,8 @@ pub(crate) struct Narrator {
     iteration_started: Option<Timestamp>,
     /// Checks of this iteration that failed; what they printed was shown as it came.
     failed_checks: u32,
+    /// A check runs before the work, and has printed nothing yet.
+    beforehand: Option<String>,
 }
 
 /// When the question at the terminal is shown: once, after everything that is printed together with it, and
@@ -105,6 +109,7 @@ impl Narrator {
             asking: Asking::default(),
             iteration_started: None,
             failed_checks: 0,
+            beforehand: None,
         }
     }
 
@@ -369,7 +374,7 @@ impl Narrator {
             let brief = question_line(id, task.as_ref(), &question.summary, self.style);
             (brief, self.question_text(id, task.as_ref(), question))
         };
-        self.terminal.as_ref()?.follow(&state.questions, words)
+        self.terminal.as_ref()?.follow(state, words)
     }
 
     /// Shows a question in full, and takes what is typed as its answer.
@@ -382,11 +387,10 @@ impl Narrator {
     }
 
     fn prompt(&mut self, id: QuestionId) {
-        self.print(&prompt(id));
+        let Some(terminal) = self.terminal.clone() else { return };
+        self.print(&terminal.prompt(id));
         drop(self.out.flush());
-        if let Some(terminal) = &self.terminal {
-            terminal.prompted();
-        }
+        terminal.prompted();
         self.prompting = true;
         self.asking.buried = false;
         self.asking.pause = false;
@@ -440,19 +444,19 @@ impl Narrator {
             EndReason::CircuitBreakerOpen
             | EndReason::HealthFailure
             | EndReason::ConsecutiveErrors
-            | EndReason::BudgetExhausted
             | EndReason::MaxIterations
             | EndReason::MaxDuration
             | EndReason::NoProgress => Some(reason.ending().hint.to_owned()),
+            EndReason::BudgetExhausted => Some(raise_budget(state, reason.ending().hint)),
         };
         for hint in about_reason.into_iter().chain(who_cannot_work(state)).chain(never_claims(state)) {
             self.line(&format!("  {} {hint}", style.cyan("hint:")));
         }
         self.progress(state);
         if counts.unverified > 0 {
-            self.line(
-                &style.yellow(&format!("  {} unverified: no check has confirmed it", counts.unverified)),
-            );
+            let them = if counts.unverified == 1 { "it" } else { "them" };
+            let text = format!("  {} unverified: no check has confirmed {them}", counts.unverified);
+            self.line(&style.yellow(&text));
         }
         if counts.by_hand > 0 {
             self.line(&style.dim(&format!("  {} done by hand", counts.by_hand)));
@@ -550,7 +554,7 @@ impl Narrator {
                 self.verdict(verdict);
                 // What was accepted is still to be committed.
                 self.asking.pause |= !matches!(verdict, Verdict::Accepted { .. });
-                if !signals.is_empty() {
+                if !signals.is_empty() && is_about_claim(verdict) {
                     let said: Vec<String> = signals.iter().map(ToString::to_string).collect();
                     let text = format!("  · supports a claim: {}", harmless(&said.join("; ")));
                     self.line(&self.style.dim(&text));
@@ -648,13 +652,13 @@ impl Narrator {
                     format!("  ! {}: it cannot tell whether the task is done", describe(&envelope.event));
                 self.line(&self.style.yellow(&harmless(&text)));
             }
+            Event::BaselineStarted { command } => self.beforehand = Some(command.clone()),
             Event::RepairPlanned { .. } => self.line(&format!("  · {}", describe(&envelope.event))),
             // The verdict says why.
             Event::WorkEnded { uncertain: false, .. }
             | Event::HandoffStarted { asked: false, .. }
             | Event::Checkpointed { .. }
             | Event::LoopCreated { .. }
-            | Event::BaselineStarted { .. }
             | Event::TaskBaselineChecked { .. }
             | Event::BacklogRead { .. }
             | Event::BudgetAsked { .. }
@@ -717,6 +721,11 @@ impl Observer for Narrator {
     }
 
     fn check_output(&mut self, text: &str) {
+        if let Some(command) = self.beforehand.take() {
+            let label =
+                format!("  · `{}`, run once before the work begins, where it may fail:", harmless(&command));
+            self.line(&self.style.dim(&label));
+        }
         self.stream(text);
     }
 
@@ -752,16 +761,53 @@ impl Observer for Narrator {
     }
 }
 
+/// Did the agent come to an end at which it could have claimed? Otherwise there is nothing to support.
+pub(crate) fn is_about_claim(verdict: &Verdict) -> bool {
+    match verdict {
+        Verdict::Accepted { .. } | Verdict::Refuted { .. } | Verdict::Held { .. } | Verdict::Unclaimed => {
+            true
+        }
+        Verdict::Errored { .. }
+        | Verdict::Unavailable { .. }
+        | Verdict::Asked
+        | Verdict::HandedOver { .. } => false,
+    }
+}
+
+/// A limit that several loops share is not raised by `--max-cost`.
+fn raise_budget(state: &Loop, of_loop: &str) -> String {
+    let shared = match exhausted_scope(state, state.last_at.unwrap_or_default()) {
+        Some(Scope::Project) => "project",
+        Some(Scope::Organisation) => "organisation",
+        Some(Scope::Loop | Scope::Task) | None => return of_loop.to_owned(),
+    };
+    format!(
+        "raise the budget of the {shared} ({shared}_cost or {shared}_tokens under [budget], where it is set: \
+         `wiggum config show` tells), or wait until its period begins anew; then `wiggum run` goes on"
+    )
+}
+
 /// Whoever works and never says that it is done is never judged.
 fn never_claims(state: &Loop) -> Option<String> {
     let tries: u32 = state.tasks.iter().map(|entry| entry.unclaimed).sum();
     let often = tries > state.policy.retry.max_retries;
     often.then(|| {
         format!(
-            "{tries} attempts changed files and never said that the task is done: have the agent print \
-             <promise>DONE</promise>, or use --complete-without-claim where the checks suffice"
+            "{tries} attempts changed files, and no answer was understood to say that the task is done: \
+             <promise>DONE</promise> counts near the end of the answer, on a line of its own, outside of code \
+             and quotes; use --complete-without-claim where the checks suffice"
         )
     })
+}
+
+/// Its own settings may name a variable for the key: then no other login counts.
+fn how_to_log_in(family: Family) -> String {
+    let variable = |name: &str| std::env::var(name).ok();
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    match (family.key_variable(&variable, &home), family.login(&variable, &home)) {
+        (Some(_), Login::NotLoggedIn(hint)) => hint,
+        (Some(_) | None, _) => family.login_hint().to_owned(),
+    }
 }
 
 /// What a person can do about agents that will not come back by themselves.
@@ -776,7 +822,7 @@ fn who_cannot_work(state: &Loop) -> Vec<String> {
                     Some(format!("{agent}: {}; then `wiggum run` goes on", why.message))
                 }
                 Trouble::Authentication => {
-                    let login = Family::from_name(agent).map_or("log in to it", Family::login_hint);
+                    let login = Family::from_name(agent).map_or("log in to it".to_owned(), how_to_log_in);
                     Some(format!("{agent}: {login}; then `wiggum run` goes on"))
                 }
                 Trouble::Missing => Some(format!("{agent}: install it; `wiggum agents` tells what is there")),
@@ -908,6 +954,9 @@ mod tests {
         }
     }
 
+    /// Under the question that [`raised`] makes.
+    const PROMPT: &str = "  q1  [1] option  [c]ustom  [s]kip  [r]etry  [d]one  [a]bort: ";
+
     fn raised(id: u32) -> Event {
         let question = Question {
             kind: QuestionKind::Stuck,
@@ -940,8 +989,8 @@ mod tests {
         screen.waits_for_an_answer();
         let seen = screen.settles();
         assert_eq!(seen.matches("summary 1").count(), 1, "{seen}");
-        assert_eq!(seen.matches(&prompt(QuestionId(1))).count(), 1, "{seen}");
-        assert!(seen.ends_with(&format!("full 1\n{}", prompt(QuestionId(1)))), "{seen}");
+        assert_eq!(seen.matches(PROMPT).count(), 1, "{seen}");
+        assert!(seen.ends_with(&format!("full 1\n{}", PROMPT)), "{seen}");
         // Nothing has followed it.
         assert_eq!(screen.settles(), "");
         screen.waits_for_an_answer();
@@ -958,7 +1007,7 @@ mod tests {
         screen.see(&[noticed()]);
         let seen = screen.settles();
         assert_eq!(seen.matches("summary 1").count(), 1, "{seen}");
-        assert!(!seen.contains("full 1") && seen.ends_with(&prompt(QuestionId(1))), "{seen}");
+        assert!(!seen.contains("full 1") && seen.ends_with(PROMPT), "{seen}");
         assert_eq!(screen.settles(), "");
     }
 

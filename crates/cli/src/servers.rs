@@ -45,6 +45,7 @@ impl Launcher for Door {
             LaunchError::Spawn { source, .. } | LaunchError::Supervise { source, .. } => {
                 io::Error::new(source.kind(), format!("`{program}`: {source}"))
             }
+            LaunchError::Ended { .. } => io::Error::other(format!("`{program}` was ended")),
         })?;
         Ok(Box::new(Started(running)))
     }

@@ -100,6 +100,41 @@ fn what_is_not_honoured_is_refused_by_name() {
     sandbox.run(WORKER, &["--verify", "true"]).exits(0);
 }
 
+/// Both loops are called main, and both ask a q1.
+#[test]
+fn in_a_folder_its_own_loop_is_meant() {
+    let sandbox = Sandbox::new();
+    sandbox.write("TODO.md", "- [ ] **R1**: root\n");
+    sandbox.write("packages/a/TODO.md", "- [ ] **A1**: inner\n");
+    sandbox.write("packages/a/src/lib.txt", "");
+    sandbox.commit_all("monorepo");
+    let asks = sandbox.agent(
+        "printf '<escalate type=\"stuck\">\\n<summary>Which?</summary>\\n<options>\\n1. one\\n2. two\\n</options>\\n</escalate>\\n'",
+    );
+    let run = ["run", "--headless", "--verify", "true", "--agent-command", &asks];
+    let (root, inside) = (sandbox.root.clone(), sandbox.root.join("packages/a/src"));
+    sandbox.wiggum_in(&inside, &run).exits(6);
+    sandbox.wiggum_in(&root, &run).exits(6);
+    sandbox.wiggum_in(&inside, &["show", "A1"]).exits(0);
+    sandbox.wiggum_in(&root, &["show", "R1"]).exits(0);
+    sandbox.wiggum_in(&inside, &["skip", "A1"]).exits(0);
+    sandbox.wiggum_in(&inside, &["retry", "A1"]).exits(0);
+    // From anywhere, what the inbox prints can be typed.
+    let inbox = sandbox.wiggum_in(&root, &["inbox"]).exits(0).stdout;
+    for backlog in ["TODO.md", "packages/a/TODO.md"] {
+        assert!(inbox.contains(&format!("wiggum answer --loop {backlog} q1 ")), "{inbox}");
+        assert!(inbox.contains(&format!("loop main over {backlog}")), "{inbox}");
+    }
+    sandbox.wiggum_in(&root, &["answer", "--loop", "packages/a/TODO.md", "q1", "1"]).exits(0);
+    sandbox.wiggum_in(&root, &["answer", "--loop", "main", "q1", "2"]).exits(0);
+    // In the folder, its own: that was answered already, the other one is not touched.
+    sandbox.wiggum_in(&inside, &["answer", "q1", "2"]).exits(0).says("in place of \"option 1\"");
+    // The loop of the folder says that it waits for nobody any more, and so does the other.
+    let status = sandbox.wiggum_in(&inside, &["status"]).exits(0).never_says("a person is needed").stdout;
+    assert_eq!(status.matches("main  answered: `wiggum run` goes on").count(), 2, "{status}");
+    sandbox.wiggum_in(&inside, &["report"]).exits(0).never_says("wiggum answer");
+}
+
 #[test]
 fn the_nearest_backlog_is_worked() {
     let sandbox = Sandbox::new();

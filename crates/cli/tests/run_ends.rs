@@ -354,16 +354,6 @@ fn a_branch_without_commits_survives_a_failed_task_and_ctrl_c() {
 }
 
 #[test]
-fn a_detached_head_stays_detached() {
-    let sandbox = Sandbox::with_tasks(&["A"]);
-    sandbox.git(&["checkout", "-q", "--detach"]);
-    sandbox.run(WORKER, &["--verify", "true"]).exits(0);
-    assert_eq!(sandbox.git(&["log", "-1", "--format=%s"]), "A: Do A");
-    assert_eq!(sandbox.git(&["log", "-1", "--format=%s", "main"]), "backlog");
-    assert_eq!(sandbox.git(&["rev-parse", "--abbrev-ref", "HEAD"]), "HEAD");
-}
-
-#[test]
 fn from_a_subdirectory_the_whole_repository_is_meant() {
     let sandbox = Sandbox::with_tasks(&["A"]);
     sandbox.write("sub/x", "x\n");
@@ -470,4 +460,70 @@ fn the_status_file_tells_that_the_last_commit_is_made() {
         .collect();
     assert_eq!(states.last().map(String::as_str), Some("completing"), "{states:?}");
     assert!(states.iter().rev().skip(1).all(|state| state != "completing"), "{states:?}");
+}
+
+/// A hook that says that it began, and never ends.
+fn with_hanging_hook(name: &str) -> Sandbox {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.make_pipe("ready");
+    let hook = "#!/bin/sh\necho begun > \"$SANDBOX/ready\"\nsleep 1000\n";
+    sandbox.write_program(&format!(".git/hooks/{name}"), hook);
+    sandbox
+}
+
+/// The attempt was accepted: without the hook it is committed, and no agent works again.
+fn lands_without_another_agent(sandbox: &Sandbox) {
+    sandbox.assert_clean();
+    assert!(sandbox.read("PRD.json").contains("\"passes\": false"), "{}", sandbox.read("PRD.json"));
+    std::fs::remove_dir_all(sandbox.root.join(".git/hooks")).unwrap();
+    sandbox.run("echo again > again.txt; claim", &["--verify", "true"]).exits(0);
+    assert_eq!(sandbox.subjects(), ["first", "backlog", "A: Do A"]);
+    assert_eq!(sandbox.read("A.txt"), "A\n");
+    assert_eq!(sandbox.worked_on(), ["A"]);
+}
+
+#[test]
+fn the_time_of_a_run_bounds_a_hook_that_hangs() {
+    for sandboxed in ["none", "bwrap"] {
+        let sandbox = Sandbox::with_tasks(&["A"]);
+        sandbox.write_program(".git/hooks/pre-commit", "#!/bin/sh\nsleep 1000\n");
+        let limits = ["--verify", "true", "--max-duration", "3s", "--sandbox", sandboxed];
+        let run = sandbox.run(WORKER, &limits).exits(5);
+        assert!(run.stderr.contains("a hook that it runs"), "{}", run.stderr);
+        lands_without_another_agent(&sandbox);
+    }
+}
+
+#[test]
+fn ctrl_c_is_heard_while_a_hook_hangs() {
+    let sandbox = with_hanging_hook("pre-commit");
+    let run = sandbox.start(WORKER, &["--verify", "true", "--sandbox", "none"]);
+    sandbox.wait_ready();
+    run.signal("INT");
+    run.finish().exits(130);
+    lands_without_another_agent(&sandbox);
+}
+
+#[test]
+fn a_request_to_stop_is_heard_while_a_hook_hangs() {
+    let sandbox = with_hanging_hook("commit-msg");
+    let run = sandbox.start(WORKER, &["--verify", "true", "--sandbox", "none"]);
+    sandbox.wait_ready();
+    sandbox.ask(&Request::Stop);
+    run.finish().exits(8);
+    lands_without_another_agent(&sandbox);
+}
+
+/// The commit was made before the hook began: it is not made again.
+#[test]
+fn a_hook_that_hangs_after_the_commit_costs_nothing() {
+    let sandbox = with_hanging_hook("post-commit");
+    let run = sandbox.start(WORKER, &["--verify", "true", "--sandbox", "none"]);
+    sandbox.wait_ready();
+    run.signal("INT");
+    run.finish().exits(130);
+    sandbox.assert_clean();
+    sandbox.run("false", &[]).exits(0);
+    assert_eq!(sandbox.subjects(), ["first", "backlog", "A: Do A"]);
+    assert_eq!(sandbox.worked_on(), ["A"]);
 }

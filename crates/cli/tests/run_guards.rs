@@ -131,6 +131,24 @@ fn an_agent_that_chatters_is_stuck_and_its_honest_twin_is_not() {
     assert!(!healths(&twin).iter().any(|(_, health)| *health == Health::Stuck), "{:?}", healths(&twin));
 }
 
+/// Whatever moves without getting anywhere: each of these was once taken for work.
+#[test]
+fn motion_without_change_is_no_progress() {
+    let once = format!("{QUICK}max_terminations = 1\n");
+    for agent in [
+        "while :; do /bin/echo working; done",
+        "while :; do date > /dev/null; sleep 0.01; done",
+        "while :; do touch README; sleep 0.05; done",
+        "while :; do cp README copy; mv copy README; sleep 0.01; done",
+        "while :; do git commit -q --allow-empty -m nothing; sleep 0.05; done",
+    ] {
+        let sandbox = sandbox(&["A"], &once);
+        let run = sandbox.run(agent, &[]);
+        assert_eq!(run.code(), Some(7), "{agent}: {}", run.stdout);
+        assert_eq!(ended(&sandbox), EndReason::HealthFailure, "{agent}");
+    }
+}
+
 #[test]
 fn an_agent_that_calls_a_tool_again_is_healthy_again() {
     let sandbox = sandbox(&["A"], "[health]\nstuck_after = \"400ms\"\nnudge_wait = \"10s\"\n");

@@ -647,3 +647,47 @@ fn a_question_of_an_earlier_run_holds_up_nobody_elses_work() {
     answer(&sandbox, Answer::Skip);
     started.finish().exits(0);
 }
+
+/// A hangs, and B is to be skipped before anybody came to it.
+#[test]
+fn a_skip_that_was_acknowledged_is_in_the_file_after_ctrl_c() {
+    let sandbox = Sandbox::new();
+    sandbox.write("TODO.md", "- [ ] **A**: one\n- [ ] **B**: two\n");
+    sandbox.commit_all("backlog");
+    sandbox.make_pipe("ready");
+    let run = sandbox.start("echo half > half.txt; hang", &["--verify", "true"]);
+    sandbox.wait_ready();
+    sandbox.launch(&sandbox.root, &["skip", "B"]).outcome_only().exits(0);
+    run.signal("INT");
+    run.finish().exits(130);
+    assert_eq!(sandbox.read("TODO.md"), "- [ ] **A**: one\n- [ ] **B**: two (skipped)\n");
+    assert_eq!(sandbox.subjects().last().map(String::as_str), Some("B: skipped"));
+    sandbox.assert_clean();
+    let list = sandbox.wiggum(&["task", "list", "--json"]).exits(0).stdout;
+    assert!(list.contains("\"skipped\""), "{list}");
+}
+
+#[test]
+fn what_a_person_adds_while_an_agent_works_is_not_the_agents_doing() {
+    // Only one of the agents writes to the file itself.
+    for (agent, touched) in [("", false), ("echo '- [ ] **D**: of the agent' >> TODO.md;", true)] {
+        let sandbox = Sandbox::new();
+        sandbox.write("TODO.md", "- [ ] **A**: one\n");
+        sandbox.commit_all("backlog");
+        sandbox.make_pipe("ready");
+        sandbox.make_pipe("go");
+        let script = format!(
+            "[ \"$WIGGUM_TASK_ID\" = A ] && {{ {agent} echo r > \"$SANDBOX/ready\"; read go < \"$SANDBOX/go\"; }}; echo x > \"$WIGGUM_TASK_ID.txt\"; claim"
+        );
+        let run = sandbox.start(&script, &["--verify", "true"]);
+        sandbox.wait_ready();
+        for id in ["B", "C"] {
+            let add = ["task", "add", "--id", id, "--description", "of a person"];
+            sandbox.launch(&sandbox.root, &add).outcome_only().exits(0);
+        }
+        sandbox.go();
+        run.finish().exits(0);
+        assert_eq!(sandbox.has_flag(FlagKind::BacklogTouched), touched, "{:?}", sandbox.flags());
+        assert_eq!(sandbox.state_of("C"), "done");
+    }
+}

@@ -178,6 +178,55 @@ fn a_changed_prompt_and_configuration_stay_the_users_own() {
 }
 
 /// A tree with something of everything, and how git describes it.
+/// What a stash cannot hold, and what commits of a loop would become part of.
+#[test]
+fn a_repository_in_the_middle_of_something_is_left_as_it_is() {
+    let cases: [(&str, &[&str], &[&str]); 6] = [
+        ("MERGE_HEAD", &["merge", "-q", "--no-commit", "--no-ff", "other"], &["merge", "git merge --abort"]),
+        ("CHERRY_PICK_HEAD", &["cherry-pick", "clash"], &["cherry-pick", "git cherry-pick --abort"]),
+        ("REVERT_HEAD", &["revert", "--no-commit", "HEAD"], &["revert", "git revert --abort"]),
+        ("rebase-merge", &["rebase", "clash"], &["rebase", "git rebase --abort"]),
+        ("BISECT_LOG", &["bisect", "start"], &["bisect", "git bisect reset"]),
+        ("HEAD", &["checkout", "-q", "--detach"], &["HEAD is detached", "git switch"]),
+    ];
+    for (file, command, words) in cases {
+        let sandbox = Sandbox::with_tasks(&["A"]);
+        for (branch, path) in [("other", "other.txt"), ("clash", "README")] {
+            sandbox.git(&["checkout", "-q", "-b", branch, "main"]);
+            sandbox.write(path, branch);
+            sandbox.commit_all(branch);
+        }
+        sandbox.git(&["checkout", "-q", "main"]);
+        sandbox.write("README", "of main\n");
+        sandbox.commit_all("of main");
+        // Some end with a conflict, as they are meant to.
+        let mut git = sandbox.command("git");
+        git.args(["-c", "user.name=User", "-c", "user.email=user@example.com"]).args(command);
+        git.current_dir(&sandbox.root).output().unwrap();
+        assert!(sandbox.root.join(".git").join(file).exists(), "{file} should be there");
+        let before = (describe(&sandbox), sandbox.git(&["rev-parse", "HEAD"]));
+        for more in [&[][..], &["--allow-dirty"]] {
+            sandbox.run(WORKER, more).complains(2, words).complains(2, &["hint: "]);
+            assert!(sandbox.root.join(".git").join(file).exists(), "{file} is gone");
+            assert_eq!((describe(&sandbox), sandbox.git(&["rev-parse", "HEAD"])), before);
+        }
+        assert!(!sandbox.exists("A.txt") && !sandbox.has_store(), "{file}: nothing has begun");
+    }
+}
+
+#[test]
+fn doctor_tells_where_changes_are_that_were_set_aside() {
+    let sandbox = sandbox_to_dirty();
+    make_dirty(&sandbox);
+    sandbox.make_pipe("ready");
+    let run = sandbox.start("hang", &["--allow-dirty"]);
+    sandbox.wait_ready();
+    run.kill();
+    let doctor = sandbox.launch(&sandbox.root, &["doctor"]).outcome_only();
+    let told = format!("{}{}", doctor.stdout, doctor.stderr);
+    assert!(told.contains("your uncommitted changes are kept under refs/wiggum/"), "{told}");
+}
+
 fn make_dirty(sandbox: &Sandbox) -> (String, String, String) {
     sandbox.write("README", "staged\n");
     sandbox.git(&["add", "README"]);

@@ -173,3 +173,30 @@ fn what_our_parent_ignores_is_not_ignored_by_agents() {
     // Signals from 32 on are the C library's own.
     assert_eq!(ignored & 0x7fff_ffff, 0, "{ignored:x}");
 }
+
+/// Its settings name a variable for the key, which is not set: no login would help.
+#[test]
+fn a_key_that_the_settings_of_codex_name_is_asked_for_by_its_name() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let program = sandbox.base().join("agents/codex");
+    let failed =
+        r#"{"type":"turn.failed","error":{"message":"unexpected status 401 Unauthorized: Missing bearer"}}"#;
+    std::fs::write(&program, format!("#!/bin/sh\ncat > /dev/null\necho '{failed}'\nexit 1\n")).unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::create_dir_all(sandbox.base().join("home/.codex")).unwrap();
+    let settings =
+        "model_provider = \"mine\"\n[model_providers.mine]\nname = \"mine\"\nenv_key = \"MY_STUB_API_KEY\"\n";
+    std::fs::write(sandbox.base().join("home/.codex/config.toml"), settings).unwrap();
+    let agent =
+        format!("[agent]\nname = \"codex\"\n[agents.codex]\nprogram = {:?}\n", program.display().to_string());
+    sandbox.write("wiggum.toml", &agent);
+    sandbox.commit_all("configuration");
+    let wanted = "set MY_STUB_API_KEY, which its settings name for the key";
+    sandbox.wiggum(&["run", "--headless"]).exits(6).says(wanted).never_says("codex login");
+    let doctor = sandbox.wiggum(&["doctor"]);
+    assert!(
+        doctor.stdout.contains("codex is not logged in") && doctor.stdout.contains(wanted),
+        "{}",
+        doctor.stdout
+    );
+}

@@ -179,9 +179,9 @@ fn own_words_about_a_call_are_refused_at_the_command_line() {
     assert!(note.contains("there is no MCP server") && note.contains("mcp.servers"), "{note}");
     let v = sandbox.root.join("v");
     let answer = |words: &str| sandbox.wiggum_in(&v, &["answer", "q1", words]);
-    answer("do NOT send this mail").complains(2, &["takes no words", "retry, skip, done"]);
+    answer("do NOT send this mail").complains(2, &["takes no words", "skip, retry, done"]);
     let inbox = sandbox.wiggum_in(&v, &["inbox"]).exits(0);
-    assert!(inbox.stdout.contains("retry|skip|done|abort"), "{}", inbox.stdout);
+    assert!(inbox.stdout.contains("skip|retry|done|abort"), "{}", inbox.stdout);
     answer("done").exits(0);
     sandbox.wiggum(&["vault", "run", "v"]).exits(0);
 }

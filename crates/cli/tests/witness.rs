@@ -114,6 +114,7 @@ fn checks_that_fail_already_cost_no_agent() {
         .wiggum(&["inbox"])
         .exits(0)
         .says("the checks fail before any agent has worked")
+        .says("`--baseline go-on|stop|repair`, or set `baseline` under [checks]")
         .says("error: it is broken");
 
     // The question is kept, and asked once.

@@ -43,6 +43,8 @@ pub enum Activity {
     Died,
     /// The run ended because a person is needed.
     PersonNeeded,
+    /// The run ended because a person was needed, who has answered since: the next run goes on with it.
+    Answered,
     Completed,
     Failed,
     /// The run ended by a limit, or because somebody stopped it.
@@ -62,6 +64,7 @@ impl Activity {
             Self::Interrupted => "interrupted",
             Self::Died => "died",
             Self::PersonNeeded => "person_needed",
+            Self::Answered => "answered",
             Self::Completed => "completed",
             Self::Failed => "failed",
             Self::Terminated => "terminated",
@@ -81,6 +84,7 @@ impl Activity {
             | Self::Waiting
             | Self::Paused
             | Self::Interrupted
+            | Self::Answered
             | Self::Completed
             | Self::Failed
             | Self::Terminated => self.name(),
@@ -97,6 +101,7 @@ impl Activity {
             | Self::Blocked
             | Self::Paused
             | Self::PersonNeeded
+            | Self::Answered
             | Self::Completed
             | Self::Failed
             | Self::Terminated
@@ -117,6 +122,7 @@ impl Activity {
             | Self::Interrupted
             | Self::Died
             | Self::PersonNeeded
+            | Self::Answered
             | Self::Completed
             | Self::Failed
             | Self::Terminated

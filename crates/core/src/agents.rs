@@ -62,15 +62,16 @@ impl Trouble {
         if message.is_empty() || message == trouble { trouble } else { format!("{trouble}: {message}") }
     }
 
-    /// Does this say that the agent cannot work, whatever the task?
-    pub fn makes_unavailable(&self) -> bool {
+    /// Does this say that the agent cannot work, whatever the task? `continued`: it was to go on with a session of its
+    /// own. Only then is a lost session no failure, since the next start begins a new one.
+    fn makes_unavailable(&self, continued: bool) -> bool {
         match self {
             Self::UsageLimit { .. }
             | Self::Overloaded
             | Self::Network
             | Self::Authentication
-            | Self::Missing
-            | Self::SessionLost => true,
+            | Self::Missing => true,
+            Self::SessionLost => continued,
             Self::ContextFull
             | Self::Truncated
             | Self::Empty
@@ -127,6 +128,11 @@ impl Agents {
         }
         known.unavailable =
             Some(Unavailable { trouble: trouble.clone(), message: message.to_owned(), since, until });
+    }
+
+    /// Does this trouble of the agent at work say that it cannot work, whatever the task?
+    pub(crate) fn is_unavailable_by(&self, rules: &Rules, agent: &str, trouble: &Trouble) -> bool {
+        trouble.makes_unavailable(self.session(rules, agent).is_some())
     }
 
     /// The session to go on with, if sessions are kept.
@@ -197,6 +203,9 @@ pub fn back_at(
     iteration: Iteration,
     at: Timestamp,
 ) -> Option<Timestamp> {
+    if faults.in_a_row > MOST_FAULTS {
+        return None;
+    }
     let backoff = || add_millis(at, backoff(rules.backoff, rules.backoff_max, faults.in_a_row, iteration));
     match trouble {
         // The first time it is believed. A limit that is there again after its own reset, or should be over
@@ -226,6 +235,10 @@ pub fn back_at(
         | Trouble::Other => None,
     }
 }
+
+/// So many starts without any work need a person, however short the waits between them are set. With the waits of the
+/// default policy, `max_wait` (12 hours) is over after fewer than 160.
+const MOST_FAULTS: u32 = 200;
 
 /// Allowances come back after hours; looking once an hour loses little of them and asks seldom.
 const LONGEST_LIMIT_WAIT: Millis = Millis::from_secs(3600);

@@ -179,7 +179,9 @@ impl Baseline {
                 "Stop".to_owned(),
                 "Make repairing them the first task".to_owned(),
             ],
-            question: "How should it go on? Or repair them yourself and answer `retry`.".to_owned(),
+            question: "How should it go on? Or repair them yourself and answer `retry`. To decide beforehand, run with \
+                       `--baseline go-on|stop|repair`, or set `baseline` under [checks]."
+                .to_owned(),
         }
     }
 

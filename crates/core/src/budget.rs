@@ -16,7 +16,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub use ceiling::{Ceiling, ceiling, nearest, told_to_agent, used_up};
-pub use judge::{Alert, Gauge, Hold, admits, alert_due, exhausted, gauges, hold, task_gauges};
+pub use judge::{
+    Alert, Gauge, Hold, admits, alert_due, exhausted, exhausted_scope, gauges, hold, task_gauges,
+};
 pub(crate) use judge::{gauges_with, is_beyond, is_short, task_exhausted};
 pub use period::{Period, Span, Spans};
 pub use spending::{Reached, Spending};

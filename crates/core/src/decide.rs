@@ -379,14 +379,40 @@ fn go_on(state: &Loop, open: &OpenIteration, now: Timestamp) -> Plan {
             Some(by) => end(state, now, EndReason::ExplicitStop, format!("stopped by {by}")),
             None => gather(state, open, now),
         },
-        Stage::Landing { .. } => match &state.backlog_broken {
-            Some(_) if state.user_changes.is_some() && !state.policy.people.present => {
-                give_up(open, StopWhy::Asked)
-            }
-            Some(problem) => wait_for_backlog(state, problem, now),
-            None => one(Action::Land { iteration: open.iteration, attempt: open.attempt }),
-        },
+        Stage::Landing { .. } => land(state, open, now),
     }
+}
+
+fn land(state: &Loop, open: &OpenIteration, now: Timestamp) -> Plan {
+    if let Some((reason, detail)) = cut_short(state, open, now) {
+        return match &state.user_changes {
+            Some(_) => give_up(open, StopWhy::Asked),
+            None => end(state, now, reason, detail),
+        };
+    }
+    match &state.backlog_broken {
+        Some(_) if state.user_changes.is_some() && !state.policy.people.present => {
+            give_up(open, StopWhy::Asked)
+        }
+        Some(problem) => wait_for_backlog(state, problem, now),
+        None => one(Action::Land { iteration: open.iteration, attempt: open.attempt }),
+    }
+}
+
+/// How long accepted work may wait for a lock of the repository when the time of the run is up.
+const TIME_TO_LAND: u64 = 10_000;
+
+/// Accepted work is landed at once, also when the time is up. Where that did not succeed, because a commit hook does not
+/// end or somebody else keeps the repository locked, the next run does it.
+fn cut_short(state: &Loop, open: &OpenIteration, now: Timestamp) -> Option<(EndReason, String)> {
+    if let Some(by) = &state.run.stop_requested {
+        return Some((EndReason::ExplicitStop, format!("stopped by {by}")));
+    }
+    let detail = termination::time_is_up(state, now)?;
+    let was_begun = state.task(&open.task).is_some_and(|entry| entry.spec.status == FileStatus::Done);
+    let limit = state.policy.limits.duration?.0;
+    let is_late = state.active_ms(now) >= limit.saturating_add(TIME_TO_LAND);
+    (was_begun || is_late).then_some((EndReason::MaxDuration, detail))
 }
 
 /// The run ends and the tree has to be the user's again, so this attempt cannot stay as it is.
@@ -431,7 +457,8 @@ fn watch_agent(state: &Loop, open: &OpenIteration, now: Timestamp) -> Plan {
     }
 }
 
-fn run_deadline(state: &Loop, now: Timestamp) -> Option<Timestamp> {
+/// When the time of the run is up, if it goes on without a break.
+pub fn run_deadline(state: &Loop, now: Timestamp) -> Option<Timestamp> {
     let limit = state.policy.limits.duration?;
     Some(add_millis(now, limit.0.saturating_sub(state.active_ms(now))))
 }
@@ -517,6 +544,11 @@ fn tidy(state: &Loop) -> Option<Plan> {
     if state.checkpoints.due && !left_out {
         return Some(one(Action::Checkpoint));
     }
+    due_in_backlog(state)
+}
+
+/// What the backlog has to be told.
+pub fn due_in_backlog(state: &Loop) -> Option<Plan> {
     write_status(state).or_else(|| commit_skips(state))
 }
 

@@ -971,6 +971,9 @@ pub enum Request {
     BacklogEdited {
         /// The file's new text.
         revision: String,
+        /// Its text before; empty in what earlier versions left.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        former: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         added: Vec<Task>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]

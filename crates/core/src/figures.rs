@@ -148,8 +148,7 @@ impl Figures {
             let went_on =
                 before.iter().any(|earlier| (earlier.scope, earlier.unit) == (gauge.scope, gauge.unit));
             match gauge.unit {
-                // It counts more exactly than the price table does.
-                Unit::Usd if self.traits.bounds_cost && now.estimated => false,
+                // It ends by itself. If it goes on by another call, its own limit does not hold.
                 Unit::Usd if self.traits.bounds_cost => went_on,
                 Unit::Tokens if self.traits.bounds_tokens => went_on,
                 Unit::Usd | Unit::Tokens => went_on || self.goes_on,

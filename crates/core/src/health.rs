@@ -1,12 +1,12 @@
 //! Does the agent at work get anywhere? A pure state machine over its signs of progress.
 //!
-//! The engine feels the pulse ([`Pulse`]): tool calls, reports, changed files, commits, a tool that uses the
-//! processor. Those are too many to be recorded; what follows from their absence is
+//! The engine feels the pulse ([`Pulse`]): tool calls, reports, files with new content, a tool that uses the
+//! processor for longer than a moment. Those are too many to be recorded; what follows from their absence is
 //! ([`Event::HealthChanged`]) and is folded into [`Vitals`]. What an agent prints is no progress, nor is the
 //! time that it burns itself: an agent that chatters or spins is as stuck as one that is silent. [`decide`]
 //! says the next step: an agent that makes no progress is nudged, then a person is asked, then the policy
-//! decides. Every step waits for its moment and for one more look, so that nothing is polled and a long build
-//! is not taken for a hang.
+//! decides. Every step waits for its moment and for two looks a moment apart, so that nothing is polled and a long
+//! build is not taken for a hang.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -195,16 +195,18 @@ pub struct Pulse {
     last_heard: Timestamp,
     /// It tells what it does while it does it.
     pub live: bool,
+    /// The last look, and when the one before it was.
     sampled: Option<(Timestamp, Sample)>,
+    sampled_before: Option<Timestamp>,
 }
 
 /// What has to be looked at to be seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// Processor time that the agent's tools have used so far, where the system can tell. Nothing while it
-    /// has none at work, as far as it tells.
+    /// Processor time that tools of the agent have used so far which were at work in two looks, where the system can
+    /// tell: programs that end within a moment do not count. Nothing while it has none at work, as far as it tells.
     pub tools: Option<Millis>,
-    /// Another number means that files or commits have changed.
+    /// Another number means that files have content which they did not have before.
     pub files: Option<u64>,
 }
 
@@ -212,9 +214,13 @@ pub struct Sample {
 /// and turns a spinner uses a few hundredths.
 const BUSY_PERCENT: u64 = 10;
 
+/// How far the two looks before a step are apart: long enough for the system to count what a busy program uses, and
+/// longer than a program lives that only prints something.
+const MOMENT: u64 = 1000;
+
 impl Pulse {
     pub fn new(at: Timestamp, live: bool) -> Self {
-        Self { last_beat: at, last_heard: at, live, sampled: None }
+        Self { last_beat: at, last_heard: at, live, sampled: None, sampled_before: None }
     }
 
     /// It called a tool, or got its result; it reported, or took a nudge.
@@ -231,14 +237,22 @@ impl Pulse {
     /// Takes note of a look. It is a sign of progress if something moved since the look before; a look from
     /// before the last sign of progress says nothing of the time after it.
     pub fn feel(&mut self, sample: Sample, at: Timestamp) {
-        let before = self.sampled.replace((at, sample)).filter(|(then, _)| *then >= self.last_beat);
+        let before = self.sampled.replace((at, sample));
+        self.sampled_before = before.map(|(then, _)| then);
+        let before = before.filter(|(then, _)| *then >= self.last_beat);
         if before.is_some_and(|(then, before)| moved(before, sample, millis_between(then, at))) {
             self.beat(at);
         }
     }
 
-    fn was_felt_since(&self, at: Timestamp) -> bool {
-        self.sampled.is_some_and(|(then, _)| then >= at)
+    /// When to look before a step that is due since `at`; nothing if that was done.
+    fn next_look(&self, rules: &Rules, at: Timestamp) -> Option<Timestamp> {
+        let moment = rules.stuck_after.map_or(MOMENT, |span| MOMENT.min(span.0 / 2));
+        match self.sampled.map(|(then, _)| then).filter(|then| *then >= at) {
+            None => Some(at),
+            Some(_) if self.sampled_before.is_some_and(|then| then >= at) => None,
+            Some(then) => Some(add_millis(then, moment)),
+        }
     }
 }
 
@@ -274,11 +288,13 @@ pub fn decide(state: &Loop, pulse: &Pulse, now: Timestamp) -> Plan {
     if at > now {
         return Plan { wake_at: Some(at), ..Plan::default() };
     }
-    // Nor does it need a second look.
-    if vitals.told.is_none() && !pulse.was_felt_since(at) {
-        return Plan { actions: vec![Action::FeelPulse { iteration: open.iteration }], ..Plan::default() };
+    // Nor does it need another look.
+    let look = pulse.next_look(&state.policy.health, at).filter(|_| vitals.told.is_none());
+    match look {
+        Some(look) if look > now => Plan { wake_at: Some(look), ..Plan::default() },
+        Some(_) => Plan { actions: vec![Action::FeelPulse { iteration: open.iteration }], ..Plan::default() },
+        None => Plan { actions: take(state, open, pulse, step, now), ..Plan::default() },
     }
-    Plan { actions: take(state, open, pulse, step, now), ..Plan::default() }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -148,6 +148,11 @@ impl std::ops::AddAssign for Parts {
     }
 }
 
+/// More than one start of an agent can use: at a thousand tokens a second it would take thirty years.
+const MOST_TOKENS: u64 = 1_000_000_000_000;
+/// As many tokens, at a dollar for a million.
+const MOST_DOLLARS: f64 = 1_000_000.0;
+
 impl Usage {
     /// Tokens of every kind.
     pub fn tokens(&self) -> u64 {
@@ -155,6 +160,19 @@ impl Usage {
         [output_tokens, cache_read_tokens, cache_write_tokens]
             .into_iter()
             .fold(input_tokens, u64::saturating_add)
+    }
+
+    /// Without figures that cannot be: a cost below zero would give money back to a budget.
+    #[must_use]
+    pub fn credible(self) -> Self {
+        let tokens = |told: u64| if told <= MOST_TOKENS { told } else { 0 };
+        Self {
+            input_tokens: tokens(self.input_tokens),
+            output_tokens: tokens(self.output_tokens),
+            cache_read_tokens: tokens(self.cache_read_tokens),
+            cache_write_tokens: tokens(self.cache_write_tokens),
+            cost_usd: if (0.0..=MOST_DOLLARS).contains(&self.cost_usd) { self.cost_usd } else { 0.0 },
+        }
     }
 
     /// Tokens, but not what they cost: that nobody told a cost does not mean that there is none.
@@ -191,6 +209,19 @@ mod tests {
         assert_eq!(Prices::read(all).unwrap().of(&usage), 3.0 + 30.0 + 1.5 + 16.0);
         let two = [("input", "3"), ("output", "15")];
         assert_eq!(Prices::read(two).unwrap().of(&usage), 3.0 + 30.0 + 9.0 + 12.0);
+    }
+
+    #[test]
+    fn what_cannot_be_is_not_believed() {
+        let told = Usage { input_tokens: 7, output_tokens: 5, cost_usd: 0.25, ..Usage::default() };
+        assert_eq!(told.credible(), told);
+        for cost_usd in [-50.0, -0.01, f64::NAN, f64::INFINITY, 1e30] {
+            let credible = Usage { cost_usd, ..told }.credible();
+            assert_eq!(credible, Usage { cost_usd: 0.0, ..told });
+            assert_eq!(credible.priced(Some(&PRICES)).cost_usd, PRICES.of(&told), "then the table counts");
+        }
+        let absurd = Usage { input_tokens: u64::MAX, ..told };
+        assert_eq!(absurd.credible(), Usage { input_tokens: 0, ..told });
     }
 
     #[test]

@@ -93,7 +93,8 @@ pub fn judge(state: &Loop, open: &OpenIteration) -> Verdict {
     }
     let finished = open.error.is_none() && (open.claim.is_some() || !open.asked.is_empty());
     if let Some(failure) = &open.error
-        && let Some(trouble) = open.trouble.as_ref().filter(|trouble| trouble.makes_unavailable())
+        && let Some(trouble) = &open.trouble
+        && state.agents.is_unavailable_by(&state.policy.agents, &open.agent, trouble)
     {
         return Verdict::Unavailable { trouble: trouble.clone(), message: failure.message.clone() };
     }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use support::{Mood, World};
 use wiggum_core::decide::{Action, Waiting, decide};
 use wiggum_core::event::{AgentFacts, BlobRef, EndReason, Event, Exit, Failure, Trouble};
-use wiggum_core::policy::Millis;
+use wiggum_core::policy::{Millis, Policy};
 use wiggum_core::state::add_millis;
 
 fn world(agents: &[&str]) -> World {
@@ -234,15 +234,86 @@ fn roles_and_tasks_have_agents_of_their_own() {
 }
 
 #[test]
-fn a_lost_session_is_started_anew_at_once() {
-    let mut world = World::new(1, Mood::Diligent);
-    world.policy.agents.order = vec!["one".to_owned()];
-    world.policy.agents.continue_sessions = true;
-    world.start(&["A"]);
+fn a_lost_session_is_started_anew_at_once_and_costs_nothing() {
+    let mut world = continuing(|_| ());
     next_agent(&mut world);
+    fails_with(&mut world, Trouble::Other);
+    assert_eq!(next_agent(&mut world), None, "an ordinary error is backed off from");
+    world.now = add_millis(world.now, 60_000);
+    next_agent(&mut world);
+    assert_eq!(world.state.agents.session(&world.policy.agents, "one"), Some("s"));
+    let used = world.state.run.iterations;
     fails_with(&mut world, Trouble::SessionLost);
     assert_eq!(next_agent(&mut world).as_deref(), Some("one"));
     assert_eq!(world.state.agents.session(&world.policy.agents, "one"), None);
+    assert_eq!(world.state.run.iterations, used, "the start that lost it is not counted");
+}
+
+/// An agent that says so at every start would otherwise be started for ever, at whatever price.
+#[test]
+fn an_agent_that_always_loses_its_session_fails_by_it() {
+    for continue_sessions in [false, true] {
+        let mut world = continuing(|policy| {
+            policy.agents.continue_sessions = continue_sessions;
+            policy.limits.iterations = Some(5);
+        });
+        let starts = starts_until_end(&mut world, &Trouble::SessionLost);
+        assert!((1..=5).contains(&starts), "{starts} starts");
+        assert_ne!(world.state.run.iterations, 0, "each is an iteration");
+    }
+}
+
+#[test]
+fn no_trouble_of_an_agent_starts_it_without_a_limit() {
+    let troubles = [
+        Trouble::UsageLimit { resets_at: Some(Timestamp::UNIX_EPOCH) },
+        Trouble::UsageLimit { resets_at: None },
+        Trouble::Overloaded,
+        Trouble::Network,
+        Trouble::SessionLost,
+        Trouble::ContextFull,
+        Trouble::Truncated,
+        Trouble::Empty,
+        Trouble::Refused,
+        Trouble::OwnLimit,
+        Trouble::PermissionDenied,
+        Trouble::Silent,
+        Trouble::Interrupted,
+        Trouble::Other,
+    ];
+    for trouble in troubles {
+        let mut world = continuing(|policy| {
+            policy.agents.backoff = Millis(0);
+            policy.agents.backoff_max = Millis(0);
+            policy.agents.limit_wait = Millis(0);
+        });
+        let starts = starts_until_end(&mut world, &trouble);
+        assert!((1..=201).contains(&starts), "{trouble:?}: {starts} starts");
+    }
+}
+
+fn continuing(set: impl FnOnce(&mut Policy)) -> World {
+    let mut world = World::new(1, Mood::Diligent);
+    world.policy.agents.order = vec!["one".to_owned()];
+    world.policy.agents.continue_sessions = true;
+    set(&mut world.policy);
+    world.start(&["A"]);
+    world
+}
+
+/// How often the agent is started if it says the same each time, until the run ends.
+fn starts_until_end(world: &mut World, trouble: &Trouble) -> u32 {
+    let mut starts = 0;
+    while world.state.run.active && starts < 1000 {
+        match next_agent(world) {
+            Some(_) => {
+                starts += 1;
+                fails_with(world, trouble.clone());
+            }
+            None => world.now = decide(&world.state, world.now).wake_at.unwrap_or(world.now),
+        }
+    }
+    starts
 }
 
 #[test]

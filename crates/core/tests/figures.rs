@@ -444,8 +444,12 @@ fn who_ends_by_itself_at_its_ceiling_is_left_to_do_so() {
         (own, &[Used(100), Calls][..], "wait"),
         // Unless it does not.
         (own, &[Used(100), Calls, Used(110)], "stop"),
-        // What the table says is no reason to stop an agent that counts its cost itself.
-        (own, &[Estimated(100), Calls, Estimated(200), Calls], "budget"),
+        // It tells tokens while it works, and what they cost by the price table counts.
+        (own, &[Estimated(100), Calls], "wait"),
+        (own, &[Estimated(100), Finishes], "nothing"),
+        (own, &[Estimated(100), Calls, Estimated(110)], "stop"),
+        // Its own figure counts more than the table's.
+        (own, &[Estimated(110), Calls, Used(90)], "budget"),
         // Tokens are still ours to count where it does not.
         (Traits { bounds_tokens: false, ..own }, &[Estimated(1000), Calls], "stop"),
     ] {

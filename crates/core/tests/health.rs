@@ -277,7 +277,7 @@ fn an_agent_that_spins_is_stuck_and_one_that_waits_for_a_busy_tool_is_not() {
     // The honest twins: a build that uses the processor, and one on another machine that changes files.
     let mut build = Patient::new(|_| {});
     build.tools_per_minute = MINUTE;
-    build.until_minute(300).check(&[(15, "degraded"), (30, "healthy")]);
+    build.until_minute(300).check(&[]);
     let mut remote = Patient::new(|_| {});
     for minute in (20..=200).step_by(20) {
         remote.sample.files = Some(minute);
@@ -299,8 +299,7 @@ fn what_it_prints_makes_no_stuck_agent_healthy() {
 fn a_tool_that_uses_the_processor_is_progress_until_it_hangs() {
     let mut patient = Patient::new(|_| {});
     patient.tools_per_minute = MINUTE;
-    // Degraded once, since the first look has nothing to compare with; then never again.
-    patient.until_minute(600).check(&[(15, "degraded"), (30, "healthy")]);
+    patient.until_minute(600).check(&[]);
     // The build is done, and it hangs.
     patient.tools_per_minute = 0;
     patient.log.clear();
@@ -366,7 +365,7 @@ fn what_a_person_ended_is_no_failure_of_health() {
 #[test]
 fn an_agent_given_up_in_an_interrupted_attempt_does_not_count_twice() {
     let mut patient = Patient::new(|world| world.policy.health.max_terminations = 2);
-    patient.until_minute(75);
+    patient.until_minute(76);
     assert_eq!((patient.health(), patient.world.state.run.terminations), (Health::Terminated, 1));
     // The engine is gone before the agent's end is on record.
     patient.world.push(Event::Interrupted {

@@ -74,6 +74,8 @@ pub enum CheckoutError {
     Inside { root: PathBuf, workspace: PathBuf },
     #[error("cannot write the mark of the store below {}", workspace.display())]
     Mark { workspace: PathBuf, source: beneath::CreateError },
+    #[error("{} is no directory", path.display())]
+    NoDirectory { path: PathBuf },
     #[error("an older version of wiggum runs a loop here ({})", path.display())]
     OlderVersionRuns { path: PathBuf },
     #[error(transparent)]
@@ -154,6 +156,10 @@ impl Checkout {
             Whereabouts::At(dir) => return created(StateDir::new(&self.path, dir)),
         };
         self.refuse_inside(root)?;
+        let shared = self.path.join(StateDir::NAME);
+        if fs::symlink_metadata(&shared).is_ok_and(|found| !found.is_dir() && !found.is_symlink()) {
+            return Err(CheckoutError::NoDirectory { path: shared });
+        }
         make_private(root.path()).map_err(on("create", root.path()))?;
         let lock = root.path().join("lock");
         let _lock = FileLock::acquire(&lock).map_err(on("lock", &lock))?;
@@ -764,6 +770,20 @@ mod tests {
         std::os::unix::fs::symlink(&theirs, place.path("a/.wiggum")).unwrap();
         assert!(matches!(place.checkout("a").open(None), Err(CheckoutError::Mark { .. })));
         assert_eq!(fs::read_dir(theirs).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_file_in_place_of_our_directory_is_named() {
+        let place = Place::new();
+        place.directory("a");
+        fs::write(place.path("a/.wiggum"), "hi").unwrap();
+        let refused = place.checkout("a").open(None);
+        let path = place.path("a/.wiggum");
+        assert!(
+            matches!(&refused, Err(CheckoutError::NoDirectory { path: of }) if *of == path),
+            "{refused:?}"
+        );
+        assert_eq!(fs::read_to_string(path).unwrap(), "hi");
     }
 
     #[test]

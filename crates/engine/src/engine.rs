@@ -14,7 +14,7 @@ use uuid::Uuid;
 use wiggum_agents::{AgentEvent, Finished};
 use wiggum_backlog::Backlog;
 use wiggum_core::activity::EngineState;
-use wiggum_core::decide::{Action, Plan, StopWhy, Waiting, decide};
+use wiggum_core::decide::{Action, Plan, StopWhy, Waiting, decide, due_in_backlog, run_deadline};
 use wiggum_core::event::{EndReason, Envelope, Event, Exit, Request, Trouble};
 use wiggum_core::figures::Figures;
 use wiggum_core::handoff::Trigger;
@@ -35,6 +35,7 @@ use wiggum_workspace::process::{Ended, Grace, Stop};
 
 use crate::agent::Agent;
 use crate::attempts::last_worked_on;
+use crate::attendant::{Attendant, Tell};
 use crate::backlog_file::{BacklogError, BacklogFile, Refresh, difference};
 use crate::by_hand;
 use crate::checkout::{Checkout, Origin};
@@ -101,6 +102,8 @@ pub struct Settings {
     /// What agents are kept in.
     pub sandbox: Sandbox,
     pub tap: Option<Arc<dyn Tap>>,
+    /// Tells whoever looks on what is no event.
+    pub tell: Option<Tell>,
     /// What tasks may call.
     pub tools: Option<Arc<dyn Tools>>,
     /// Where this machine's loops are entered.
@@ -133,6 +136,7 @@ impl Settings {
             agent_mcp: false,
             sandbox: Sandbox { kind: None, git: None, says: String::new(), writable: Vec::new() },
             tap: None,
+            tell: None,
             tools: None,
             registry: None,
             wiggum: PathBuf::from("wiggum"),
@@ -233,7 +237,11 @@ pub struct Engine<'a> {
     pub(crate) host: Arc<dyn Host>,
     pub(crate) journal: Journal,
     pub(crate) git: Option<Git>,
+    /// Who says how long to wait for git.
+    attendant: Arc<Attendant>,
     pub(crate) backlog: BacklogFile,
+    /// What people did to the backlog through us since the attempt began: from which revision to which.
+    pub(crate) edits_of_people: Vec<(String, String)>,
     pub(crate) dir: StateDir,
     pub(crate) clock: Clock,
     pub(crate) observer: &'a mut dyn Observer,
@@ -325,12 +333,18 @@ pub(crate) struct RunningAgent {
 
 /// A way to reach a running engine from other threads.
 #[derive(Clone)]
-pub struct Remote(SyncSender<Input>);
+pub struct Remote {
+    sender: SyncSender<Input>,
+    attendant: Arc<Attendant>,
+}
 
 impl Remote {
     /// Hands something in; an engine that is gone does not need it any more.
     pub fn send(&self, input: Input) {
-        drop(self.0.send(input));
+        if let Input::Interrupt(signal) = &input {
+            self.attendant.interrupt(signal);
+        }
+        drop(self.sender.send(input));
     }
 }
 
@@ -388,7 +402,11 @@ impl<'a> Engine<'a> {
         adopt_plan(&mut settings.policy.limits, backlog.backlog(), &state);
         let clock = Clock::starting_after(Arc::clone(&host), state.last_at);
         let marker = Some(("WIGGUM_LOOP_ID".to_owned(), id.to_string()));
-        let (mut git, mut own) = (git.map(|git| git.with_marker(marker)), None);
+        let attendant = Attendant::new(dir.database(), id, clock.clone(), settings.tell.clone())
+            .map_err(|source| EngineError::StateDir { path: dir.path().to_owned(), source });
+        let attendant = Arc::new(or_give_back(attendant, &mut store, id, epoch)?);
+        let attended = |git: Git| git.with_marker(marker).with_attendant(Arc::clone(&attendant) as _);
+        let (mut git, mut own) = (git.map(attended), None);
         if let Some(found) = git.take() {
             let private = OwnRepository::of(&settings, &found, dir.lane(id)).map_err(EngineError::from);
             own = or_give_back(private, &mut store, id, epoch)?;
@@ -416,7 +434,9 @@ impl<'a> Engine<'a> {
             host,
             journal: Journal::new(store, state, id, epoch, secrets.clone()),
             git,
+            attendant,
             backlog,
+            edits_of_people: Vec::new(),
             dir,
             clock,
             observer,
@@ -462,7 +482,7 @@ impl<'a> Engine<'a> {
     }
 
     pub fn remote(&self) -> Remote {
-        Remote(self.sender.clone())
+        Remote { sender: self.sender.clone(), attendant: Arc::clone(&self.attendant) }
     }
 
     pub fn loop_id(&self) -> LoopId {
@@ -479,7 +499,13 @@ impl<'a> Engine<'a> {
 
     /// Runs until the run ends or is interrupted.
     pub fn run(&mut self) -> Result<Outcome, EngineError> {
-        let result = self.begin().and_then(|()| self.turn());
+        let mut result = self.begin().and_then(|()| self.turn());
+        if result.as_ref().is_err_and(EngineError::is_ended_git)
+            && let Some(signal) = self.attendant.take_signal()
+        {
+            self.end_processes();
+            result = Ok(Outcome::Interrupted { signal });
+        }
         if result.is_err() {
             // Nothing may outlive us; the journal keeps what was durable.
             self.end_processes();
@@ -602,7 +628,7 @@ impl<'a> Engine<'a> {
             }
             let mut plan = decide(&self.journal.state, self.clock.now());
             self.look_after_agent(&mut plan);
-            if self.act(&plan)? {
+            if self.act_in_time(&plan)? {
                 continue;
             }
             if let Some(input) = self.wait_a_moment() {
@@ -621,6 +647,38 @@ impl<'a> Engine<'a> {
             if let Some(input) = self.wait(&plan) {
                 self.take(input)?;
             }
+        }
+    }
+
+    /// Carries out a plan as far as the run's time and people let it.
+    fn act_in_time(&mut self, plan: &Plan) -> Result<bool, EngineError> {
+        let now = self.clock.now();
+        let deadline = run_deadline(&self.journal.state, now);
+        self.attendant.set_deadline(deadline.map(|at| self.clock.until(at)));
+        match self.act(plan) {
+            Err(error) if error.is_ended_git() => {
+                self.after_ended_git()?;
+                Ok(true)
+            }
+            other => other,
+        }
+    }
+
+    /// Git was ended in the middle of something: what it was about is decided anew, with what came in meanwhile.
+    fn after_ended_git(&mut self) -> Result<(), EngineError> {
+        self.known = Known::default();
+        self.hooks_untouched = false;
+        while let Some(input) = self.host.wait(&self.inputs, Some(Duration::ZERO)) {
+            self.take(input)?;
+        }
+        // A request to stop that stayed there would end the next git as well.
+        self.take_requests()?;
+        if let Some(git) = &self.git {
+            git.clear_dead_lock()?;
+        }
+        match self.journal.state.open.clone() {
+            Some(open) => self.recover_ended_git(&open),
+            None => Ok(()),
         }
     }
 
@@ -707,11 +765,13 @@ impl<'a> Engine<'a> {
         if self.journal.state.user_changes.is_some() {
             self.interrupt_iteration("stopped", 0)?;
         }
+        self.take_back_done()?;
         self.put_attempt_aside()?;
         if self.journal.state.unkept.is_none() && self.journal.state.open.is_none() && self.git.is_some() {
             if self.journal.state.workspace != wiggum_core::state::Workspace::Clean {
                 self.reset_workspace()?;
             }
+            self.tell_backlog()?;
             if let Some(commit) = self.journal.state.user_changes.clone() {
                 self.put_back_user_changes(&commit)?;
             }
@@ -720,6 +780,27 @@ impl<'a> Engine<'a> {
             self.tell_attempts(None)?;
         }
         self.flush()
+    }
+
+    /// What was acknowledged, such as a skip, is in the file when the run is over.
+    fn tell_backlog(&mut self) -> Result<(), EngineError> {
+        let most = self.journal.state.status_due.len() + 1;
+        for _ in 0..most {
+            let Some(plan) = due_in_backlog(&self.journal.state) else { return Ok(()) };
+            self.act(&plan)?;
+        }
+        Ok(())
+    }
+
+    /// The commit of the attempt under way did not come about: the backlog, which says already that its task is done,
+    /// has to wait for it.
+    fn take_back_done(&mut self) -> Result<(), EngineError> {
+        let Some(open) = &self.journal.state.open else { return Ok(()) };
+        let task = open.task.clone();
+        match self.journal.state.status_due.contains(&task) {
+            true => self.write_status(&task, FileStatus::Open),
+            false => Ok(()),
+        }
     }
 
     /// What comes in while a check has only just begun.
@@ -771,6 +852,7 @@ impl<'a> Engine<'a> {
     }
 
     fn interrupt(&mut self, signal: &'static str) {
+        self.attendant.take_signal();
         let grace = match self.interrupted {
             None => self.settings.grace,
             Some(_) => Grace { int: Duration::ZERO, term: Duration::ZERO },
@@ -844,6 +926,9 @@ impl<'a> Engine<'a> {
     }
 
     pub(crate) fn handle_request(&mut self, request: &Request, by: &str) -> Result<(), EngineError> {
+        if let Request::BacklogEdited { revision, former, .. } = request {
+            self.edits_of_people.push((former.clone(), revision.clone()));
+        }
         match requests::translate(&self.journal.state, request, by) {
             requests::Translated::Events(events) => {
                 for event in events {
@@ -1037,8 +1122,10 @@ impl<'a> Engine<'a> {
     /// Wakes this engine from another thread.
     pub(crate) fn waker(&self) -> Wake {
         let (sender, woken) = (self.sender.clone(), Arc::clone(&self.woken));
+        let attendant = Arc::clone(&self.attendant);
         Arc::new(move || {
             woken.store(true, Ordering::Release);
+            attendant.wake();
             // A full channel means that the engine is awake anyway.
             drop(sender.try_send(Input::Wake));
         })

@@ -28,6 +28,10 @@ pub enum EngineError {
     Unsupported { problems: Vec<String> },
     #[error("the work tree has uncommitted changes: {}", list(paths))]
     Dirty { paths: Vec<String> },
+    #[error("git is in the middle of a {operation}")]
+    UnfinishedOperation { operation: &'static str },
+    #[error("HEAD is detached: commits would belong to no branch")]
+    DetachedHead,
     #[error("the git repository of this loop is gone: there is none at {path}")]
     RepositoryGone { path: PathBuf },
     #[error("commits cannot be signed, which git is configured to do (commit.gpgsign): {message}")]
@@ -59,11 +63,18 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// Was git ended by a signal, a request or the end of the run's time?
+    pub(crate) fn is_ended_git(&self) -> bool {
+        matches!(self, Self::Git(GitError::Ended(_)))
+    }
+
     /// Is it about what was asked, rather than something that failed? Then nothing has begun.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(
             self,
             Self::Dirty { .. }
+                | Self::UnfinishedOperation { .. }
+                | Self::DetachedHead
                 | Self::RepositoryGone { .. }
                 | Self::CannotSign { .. }
                 | Self::Unsupported { .. }

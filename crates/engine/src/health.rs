@@ -1,7 +1,6 @@
 //! The pulse of the agent at work: what is heard of it while it runs, and what has to be looked at.
 //! What follows from it is decided by [`wiggum_core::health`].
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,18 +12,14 @@ use wiggum_core::figures;
 use wiggum_core::health::{self, Novelty, Pulse, Sample};
 use wiggum_core::state::add_millis;
 use wiggum_workspace::crash;
-use wiggum_workspace::process::Stop;
+use wiggum_workspace::process::{Stop, Tool};
 
 use crate::clock::Clock;
+use crate::contents::Contents;
 use crate::engine::{Engine, RunningAgent};
-use crate::tree::stamp_of_tree;
 
 /// How far the last sign of progress in `status.json` may be behind while nothing is recorded.
 const LAST_BEAT_INTERVAL: Duration = Duration::from_secs(5);
-
-/// How many files a look at the workspace goes through: more than most have with all that builds leave
-/// there, and few enough to take a second or two every quarter of an hour.
-const LOOKED_AT: usize = 200_000;
 
 /// Listens to an agent's output, on the thread that reads it.
 pub(crate) struct Ear {
@@ -55,6 +50,31 @@ impl Ear {
 pub(crate) struct Heart {
     pulse: Pulse,
     heard: Arc<LastHeard>,
+    tools: Tools,
+    contents: Contents,
+}
+
+/// The programs that an agent has at work.
+#[derive(Default)]
+struct Tools {
+    /// As they were at the last look.
+    seen: Vec<Tool>,
+    /// What they used between two looks, in all.
+    used: Duration,
+}
+
+impl Tools {
+    /// Takes note of those at work now. What was not there at the last look may be gone in a moment.
+    fn look(&mut self, now: Vec<Tool>) -> Duration {
+        let before = |tool: &Tool| {
+            let same = |seen: &&Tool| (seen.pid, seen.start) == (tool.pid, tool.start);
+            self.seen.iter().find(same).map(|seen| seen.used)
+        };
+        let used = now.iter().filter_map(|tool| Some(tool.used.saturating_sub(before(tool)?)));
+        self.used += used.sum::<Duration>();
+        self.seen = now;
+        self.used
+    }
 }
 
 impl Heart {
@@ -63,7 +83,8 @@ impl Heart {
         let (at, since) = (clock.now(), clock.elapsed());
         let heard = Arc::new(LastHeard { clock, at, since, millis: AtomicU64::new(0) });
         let ear = Ear { novelty: Novelty::default(), last: Arc::clone(&heard) };
-        (Self { pulse: Pulse::new(at, live), heard }, ear)
+        let (tools, contents) = (Tools::default(), Contents::default());
+        (Self { pulse: Pulse::new(at, live), heard, tools, contents }, ear)
     }
 
     pub(crate) fn beat(&mut self, at: Timestamp) {
@@ -95,27 +116,17 @@ impl Engine<'_> {
     /// Only when a moment has come at which it matters: nothing here is done again and again.
     pub(crate) fn feel_pulse(&mut self) {
         crash::point("before pulse");
-        let files = self.files_stamp();
-        let now = self.clock.now();
         if let Some(agent) = &mut self.agent {
+            // Also those that git ignores, such as what a build makes.
+            let files = agent.heart.contents.look(self.settings.workspace(), &self.settings.no_work());
+            let now = self.clock.now();
             // What runs beside an agent that has no tool call under way is nothing that it waits for.
             let at_work = !agent.tells_calls || agent.figures.has_open_calls();
-            let tools = agent.process.tools_time().filter(|_| at_work).map(Into::into);
+            let tools = agent.process.tools().filter(|_| at_work);
+            let tools = tools.map(|tools| agent.heart.tools.look(tools).into());
             agent.heart.pulse();
-            agent.heart.pulse.feel(Sample { tools, files }, now);
+            agent.heart.pulse.feel(Sample { tools, files: Some(files) }, now);
         }
-    }
-
-    /// Another number means that files of the workspace have changed, also those that git ignores, such as
-    /// what a build makes; or that the agent committed. Nothing is known while a git of the agent's holds
-    /// its lock.
-    fn files_stamp(&self) -> Option<u64> {
-        let mut hasher = DefaultHasher::new();
-        stamp_of_tree(self.settings.workspace(), &self.settings.no_work(), LOOKED_AT).hash(&mut hasher);
-        if let Some(git) = &self.git {
-            git.head().ok()?.commit.hash(&mut hasher);
-        }
-        Some(hasher.finish())
     }
 
     pub(crate) fn agent_speaks(&mut self) {
@@ -147,6 +158,18 @@ impl RunningAgent {
 mod tests {
     use super::*;
     use crate::host::Machine;
+
+    #[test]
+    fn only_programs_that_are_there_in_two_looks_count() {
+        let tool = |pid, used| Tool { pid, start: 1, used: Duration::from_millis(used) };
+        let mut tools = Tools::default();
+        assert_eq!(tools.look(vec![tool(1, 500), tool(2, 10)]), Duration::ZERO);
+        // The second has gone, and another one that has just begun is there instead.
+        assert_eq!(tools.look(vec![tool(1, 700), tool(3, 900)]), Duration::from_millis(200));
+        assert_eq!(tools.look(vec![tool(3, 950)]), Duration::from_millis(250));
+        let again = Tool { start: 2, ..tool(3, 2000) };
+        assert_eq!(tools.look(vec![again]), Duration::from_millis(250), "another one with the same number");
+    }
 
     #[test]
     fn only_what_is_new_is_heard_and_nothing_heard_is_progress() {

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use wiggum_store::{Holder, Store, StoreError};
 use wiggum_workspace::git::{Git, GitError};
 use wiggum_workspace::process::{
-    self, Grace, Identity, Launch, LaunchError, Running, Sink, Stop, Tip, Watchdog,
+    self, Grace, Identity, Launch, LaunchError, Running, Sink, Stop, Tip, Tool, Watchdog,
 };
 
 use crate::engine::Input;
@@ -69,8 +69,8 @@ pub trait Program {
     /// Asks for its end and returns at once.
     fn stop(&self, why: Stop, grace: Grace);
 
-    /// Time on the processor of programs that it started; nothing where that cannot be told.
-    fn tools_time(&self) -> Option<Duration> {
+    /// The programs at work that it started; nothing where that cannot be told.
+    fn tools(&self) -> Option<Vec<Tool>> {
         None
     }
 }
@@ -80,8 +80,8 @@ impl Program for Running {
         Self::stop(self, why, grace);
     }
 
-    fn tools_time(&self) -> Option<Duration> {
-        Self::tools_time(self)
+    fn tools(&self) -> Option<Vec<Tool>> {
+        Self::tools(self)
     }
 }
 

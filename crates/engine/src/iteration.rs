@@ -94,6 +94,7 @@ impl Engine<'_> {
             None => work::describe(&work),
         };
         let prompt_blob = self.journal.keep_whole(&prompt);
+        self.edits_of_people.clear();
         self.record(Event::IterationStarted {
             iteration,
             task: task.clone(),
@@ -471,9 +472,10 @@ impl Engine<'_> {
         }
         // What people added meanwhile is theirs, and not the agent's to answer for.
         self.take_edits()?;
+        let by_people = good.as_ref().is_some_and(|good| self.only_people_wrote(good));
         let (claim, put_back) = self.put_back_statuses(task)?;
         let mut flags = Vec::new();
-        if claim.is_none() {
+        if claim.is_none() && !by_people {
             flags.push(backlog_flag(&self.settings.backlog_name, "changed while the agent ran"));
         }
         flags.extend(put_back);

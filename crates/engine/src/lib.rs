@@ -59,6 +59,7 @@
 
 mod agent;
 mod attempts;
+mod attendant;
 pub mod backlog_file;
 mod by_hand;
 pub mod checkout;
@@ -66,6 +67,7 @@ pub mod checkpoints;
 mod checks;
 mod clean;
 pub mod clock;
+mod contents;
 pub mod desk;
 mod engine;
 pub mod error;
@@ -98,6 +100,7 @@ pub mod words;
 mod work;
 
 pub use agent::Agent;
+pub use attendant::Tell;
 pub use engine::{Engine, Input, Observer, Outcome, Remote, Settings, Tap, read_state};
 pub use error::EngineError;
 pub use host::{Host, Machine, Program};

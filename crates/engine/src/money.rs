@@ -124,7 +124,7 @@ impl Engine<'_> {
     /// stopped may tell less in the end than it had told before.
     pub(crate) fn usage_of(&self, finished: &Finished, figures: Option<&Figures>) -> Option<Usage> {
         let prices = finished.facts.model.as_deref().and_then(|model| self.prices_of(model));
-        let told = finished.usage.map(|usage| usage.priced(prices.as_ref()));
+        let told = finished.usage.map(|usage| usage.credible().priced(prices.as_ref()));
         told.or_else(|| figures.and_then(Figures::used))
     }
 
@@ -135,7 +135,7 @@ impl Engine<'_> {
 
     /// An agent tells what it has used so far. Others who spend from the same budget see it at once.
     pub(crate) fn heed_usage(&mut self, usage: Usage) -> Result<(), EngineError> {
-        let now = self.clock.now();
+        let (now, usage) = (self.clock.now(), usage.credible());
         let spans = self.purse.registry.as_ref().map(|_| self.spans()).unwrap_or_default();
         let model = self.agent.as_ref().and_then(|agent| agent.model.as_deref());
         let prices = model.and_then(|model| self.prices_of(model));

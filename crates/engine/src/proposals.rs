@@ -11,7 +11,7 @@ use wiggum_core::event::{Event, Flag, Request};
 use wiggum_core::ids::TaskId;
 use wiggum_core::task::Task;
 
-use crate::backlog_file::{BacklogError, Refresh, difference};
+use crate::backlog_file::{BacklogError, Refresh, difference, revision};
 use crate::engine::Engine;
 use crate::error::{EngineError, chain};
 use crate::iteration::backlog_flag;
@@ -53,6 +53,17 @@ impl Engine<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Do the edits of people account for all that changed in the file since it was `good`?
+    pub(crate) fn only_people_wrote(&self, good: &Backlog) -> bool {
+        let mut reached = revision(good.text());
+        for (former, edited) in &self.edits_of_people {
+            if *former == reached {
+                reached.clone_from(edited);
+            }
+        }
+        self.backlog.backlog().is_some_and(|found| revision(found.text()) == reached)
     }
 
     /// Takes back what the agent wrote and nobody may: tasks that are there already, too many of them, changes of

@@ -147,6 +147,14 @@ impl Engine<'_> {
         Ok(())
     }
 
+    /// Git was ended while it dealt with this attempt, in the middle of its commit for instance.
+    pub(crate) fn recover_ended_git(&mut self, open: &OpenIteration) -> Result<(), EngineError> {
+        match open.stage {
+            Stage::Landing { verified } => self.recover_landing(open, verified),
+            Stage::Agent | Stage::Judging => Ok(()),
+        }
+    }
+
     fn recover_landing(&mut self, open: &OpenIteration, verified: bool) -> Result<(), EngineError> {
         let Some(git) = &self.git else { return Ok(()) };
         let key = self.iteration_key(open.iteration);

@@ -144,7 +144,7 @@ pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated
                 notice(None, format!("a report of iteration {iteration} came too late and was not heard"))
             }
         },
-        Request::BacklogEdited { revision, added, removed } => {
+        Request::BacklogEdited { revision, former: _, added, removed } => {
             Translated::Events(edited(state, revision, added, removed).into_iter().collect())
         }
         Request::SetStatus { task, status } => match state.task(task) {

@@ -251,6 +251,15 @@ impl Status {
         }
         self
     }
+
+    /// Nobody is needed any more where all questions have answers that wait for the next run.
+    pub fn seen_with_answers(mut self, answered: &[String]) -> Self {
+        let all = self.questions.iter().all(|question| answered.contains(&question.id));
+        if self.activity == Activity::PersonNeeded && !self.questions.is_empty() && all {
+            self.activity = Activity::Answered;
+        }
+        self
+    }
 }
 
 /// Writes the status as it is stored beside the journal. That happens with every flush, so iterations that have

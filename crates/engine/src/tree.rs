@@ -134,6 +134,13 @@ impl Engine<'_> {
         if holds_work {
             return Ok(());
         }
+        // A stash holds no merge: setting its changes aside would make an ordinary commit of it.
+        if let Some(operation) = git.unfinished_operation() {
+            return Err(EngineError::UnfinishedOperation { operation });
+        }
+        if git.head()?.branch.is_none() {
+            return Err(EngineError::DetachedHead);
+        }
         if let Some(commit) = state.user_changes.clone() {
             return self.finish_setting_aside(&commit);
         }

@@ -6,7 +6,7 @@ use wiggum_core::event::{Answer, BaselineOutcome, Event, Evidence, Flag, FlagKin
 use wiggum_core::health::is_call;
 use wiggum_core::policy::Millis;
 use wiggum_core::state::verdict_name;
-use wiggum_core::termination::headline;
+use wiggum_core::termination::{headline, more};
 
 /// What happened, in one line.
 pub fn describe(event: &Event) -> String {
@@ -193,7 +193,9 @@ fn words(event: &Event) -> String {
             format!("the interrupted agent had used {} tokens, {}", usage.tokens(), cost(usage))
         }
         Event::RunEnded { run, reason, detail } => {
-            format!("run {run} ended ({}): {}: {detail}", reason.name(), headline(*reason, detail))
+            let rest = more(*reason, detail);
+            let rest = if rest.is_empty() { String::new() } else { format!(": {rest}") };
+            format!("run {run} ended ({}): {}{rest}", reason.name(), headline(*reason, detail))
         }
     }
 }

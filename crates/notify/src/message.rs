@@ -187,7 +187,7 @@ pub(crate) fn message(id: LoopId, envelope: &Envelope, about: &About<'_>) -> Opt
 
 fn how_to_answer(event: &Event) -> Option<String> {
     let Event::QuestionRaised { id, question, .. } = event else { return None };
-    Some(answer_with(&id.to_string(), question.options.len(), offers_words(question)))
+    Some(answer_with(&id.to_string(), question.options.len(), offers_words(question), None))
 }
 
 /// The message that `wiggum notify test` sends.
@@ -405,7 +405,7 @@ mod tests {
         assert_eq!(told.text, "A: Add login\nno access\nWhat now?\n1. wait\n2. go on");
         assert_eq!(
             told.answer_with.as_deref(),
-            Some("wiggum answer q1 1-2|\"your own words\"|skip|retry|abort")
+            Some("wiggum answer q1 1-2|\"your own words\"|skip|retry|done|abort")
         );
         assert_eq!(
             told.link.as_deref(),

@@ -26,7 +26,7 @@ use wiggum_engine::{Host, Input, Program};
 use wiggum_store::{Holder, Options, Store, StoreError};
 use wiggum_workspace::crash;
 use wiggum_workspace::git::{Git, GitError};
-use wiggum_workspace::process::{Ended, Grace, Launch, LaunchError, Sink, Stop, Tip, Watchdog};
+use wiggum_workspace::process::{Ended, Grace, Launch, LaunchError, Sink, Stop, Tip, Tool, Watchdog};
 
 use crate::act::{Act, Mix, Performance, Work};
 use crate::fault::Fault;
@@ -547,11 +547,13 @@ struct Started {
 }
 
 impl Program for Started {
-    fn tools_time(&self) -> Option<Duration> {
+    fn tools(&self) -> Option<Vec<Tool>> {
         let now = self.theatre.now();
-        let busy =
-            |script: &Script| if script.busy { now.saturating_sub(script.started) } else { Duration::ZERO };
-        self.theatre.stage().programs.get(&self.id).map(busy)
+        let at_work = |script: &Script| {
+            let used = now.saturating_sub(script.started);
+            script.busy.then_some(Tool { pid: 2, start: self.id, used }).into_iter().collect()
+        };
+        self.theatre.stage().programs.get(&self.id).map(at_work)
     }
 
     fn stop(&self, why: Stop, grace: Grace) {

@@ -450,15 +450,15 @@ impl Keeper {
         }
         projection.write()?;
         self.show(projection.row());
-        let go_on = self.take_answers(plan, &record, &projection.story, &projection.about())?;
+        let said = self.take_answers(plan, &record, &projection.story, &projection.about())?;
         let asked = !self.store.pending(record.id)?.is_empty();
-        // Whoever raised the limit in the plan itself wants it to go on as well.
-        let raised = at_limit(&state) && self.limit(plan) > state.used;
+        // Whoever raised the limit in the plan itself wants it to go on as well, unless somebody said otherwise.
+        let raised = at_limit(&state) && self.limit(plan) > state.used && !said.left;
         Ok(match standing {
             Standing::Executing => Next::Start,
             // It could not be read when it was moved or half written; now it can.
             Standing::Blocked if state.backlog_broken.is_some() => Next::Start,
-            Standing::Blocked | Standing::Escalated | Standing::Stopped if asked || go_on || raised => {
+            Standing::Blocked | Standing::Escalated | Standing::Stopped if asked || said.go_on || raised => {
                 Next::Start
             }
             Standing::Blocked | Standing::Escalated | Standing::Stopped | Standing::Completed => Next::Rest,

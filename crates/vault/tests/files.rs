@@ -465,6 +465,22 @@ fn what_is_to_be_left_is_left_and_noted() {
     assert_eq!(scene.run(), []);
 }
 
+/// The limit came from outside, and is not there any more when the vault is run again.
+#[test]
+fn what_is_to_be_left_is_left_also_where_another_limit_holds() {
+    let mut scene = Scene::new();
+    scene.approve("p.md", &named("p", 3));
+    scene.rules.most_iterations = Some(1);
+    assert_eq!(scene.run()[0].needs_action.as_deref(), Some("plan_escalated_p"));
+    scene.tick("plan_escalated_p", "run1-leave");
+    scene.rules.most_iterations = None;
+    for _ in 0..2 {
+        assert_eq!(scene.run()[0].status, "escalated");
+        let note = scene.read("Needs_Action/plan_escalated_p.md");
+        assert!(note.contains("**Noted:** it is left as it is."), "{note}");
+    }
+}
+
 #[test]
 fn no_directory_becomes_a_vault_by_being_looked_at() {
     let dir = tempfile::tempdir().unwrap();

@@ -60,10 +60,10 @@ export class Live {
   heard(name, data) {
     if (name === "hello") {
       this.delay = SOON;
-      const again = this.lost;
+      // What changed while nobody listened is asked for once.
+      const again = this.lost || JSON.parse(data).engine_alive !== this.status.engine_alive;
       this.lost = false;
       this.set(true);
-      // What changed while nobody listened is asked for once.
       if (again) this.refresh();
     } else if (name === "event") {
       const row = JSON.parse(data);

@@ -121,11 +121,12 @@ export function panelView(ctx) {
 const ACTIVITY_WORDS = { blocked: "waits for a person", died: "its engine died", restored: "back at a checkpoint" };
 const ACTIVITY_SHADES = {
   not_started: "open", running: "running", waiting: "open", blocked: "parked", paused: "parked", interrupted: "parked", died: "failed",
-  person_needed: "parked", completed: "done", failed: "failed", terminated: "skipped", restored: "open",
+  person_needed: "parked", answered: "parked", completed: "done", failed: "failed", terminated: "skipped", restored: "open",
 };
 
 // What a loop does, in a word or two.
 export function stateWords(status) {
+  if (status.activity === "answered") return "answered: the next run goes on";
   if (status.termination_reason) return status.termination_reason.replaceAll("_", " ");
   if (status.activity === "running") return status.state;
   return ACTIVITY_WORDS[status.activity] || status.activity.replaceAll("_", " ");

@@ -40,6 +40,8 @@ pub(crate) struct Feed {
     chronicle: Mutex<Chronicle>,
     sender: broadcast::Sender<Arc<Batch>>,
     follows: AtomicBool,
+    /// Did its engine live when somebody last looked?
+    alive: AtomicBool,
 }
 
 /// What happened since the last batch.
@@ -78,7 +80,8 @@ impl Feed {
     pub(crate) fn new(record: LoopRecord) -> Self {
         let chronicle = Mutex::new(Chronicle::new(record.id));
         let sender = broadcast::Sender::new(BEHIND);
-        Self { record, chronicle, sender, follows: AtomicBool::new(false) }
+        let (follows, alive) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { record, chronicle, sender, follows, alive }
     }
 
     /// Looks at what is known.
@@ -106,15 +109,22 @@ impl Feed {
         Ok(())
     }
 
-    /// Tells all from now on; a thread looks for news as long as anybody has this.
-    pub(crate) fn listen(self: &Arc<Self>, loops: &Loops) -> broadcast::Receiver<Arc<Batch>> {
+    /// Tells all from now on, and says whether the engine lives now; a thread looks for news as long as anybody has
+    /// this.
+    pub(crate) fn listen(self: &Arc<Self>, loops: &Loops) -> (broadcast::Receiver<Arc<Batch>>, bool) {
         let receiver = self.sender.subscribe();
+        let alive = self.lives(loops);
+        self.alive.store(alive, Ordering::SeqCst);
         if !self.follows.swap(true, Ordering::SeqCst) {
             let (feed, watch) = (Arc::downgrade(self), Watch::new(&loops.dir, self.record.id));
             let checkout = loops.checkout.clone();
             std::thread::spawn(move || follow(&feed, &watch, &checkout));
         }
-        receiver
+        (receiver, alive)
+    }
+
+    fn lives(&self, loops: &Loops) -> bool {
+        loops.lease(self.record.id).is_ok_and(|lease| lease.alive().is_some())
     }
 
     fn batch(
@@ -188,7 +198,6 @@ fn held_by(state: &Loop) -> (bool, Option<u32>) {
 /// Looks whenever something may have changed. Without listeners nothing is done but wait.
 fn follow(feed: &Weak<Feed>, watch: &Watch, checkout: &Checkout) {
     let mut loops = None;
-    let mut alive = None;
     loop {
         watch.wait(Some(LOOK));
         let Some(feed) = feed.upgrade() else { return };
@@ -204,8 +213,8 @@ fn follow(feed: &Weak<Feed>, watch: &Watch, checkout: &Checkout) {
             loops = None;
             continue;
         }
-        let lives = open.lease(feed.record.id).is_ok_and(|lease| lease.alive().is_some());
-        if alive.replace(lives).is_some_and(|before| before != lives) {
+        let lives = feed.lives(open);
+        if feed.alive.swap(lives, Ordering::SeqCst) != lives {
             drop(feed.tell_lease(open));
         }
     }

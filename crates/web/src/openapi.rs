@@ -115,7 +115,7 @@ fn stream(generator: &mut SchemaGenerator) -> Value {
     json!({ "get": {
         "operationId": "stream_loops_loop_events",
         "summary": "Events as they happen, as server-sent events",
-        "description": "First `hello` with the newest event's number, then `event` (its data is the schema \
+        "description": "First `hello` with the newest event's number and whether the engine lives, then `event` (its data is the schema \
                         below, its id the event's number) and, after one or more of these, `change` with the \
                         loop's status and the tasks and iterations that differ. Goes on after `Last-Event-ID`.",
         "parameters": [

@@ -48,6 +48,8 @@ impl Body for Stream {
 #[derive(Serialize)]
 struct Hello {
     last_seq: Seq,
+    /// Whoever was told otherwise a moment ago asks again.
+    engine_alive: bool,
 }
 
 /// One message of the stream.
@@ -63,17 +65,18 @@ pub(crate) async fn open(books: Arc<Books>, which: String, after: Option<Seq>) -
     let begun = aside(&books, move |books| {
         books.of(&which, |loops, record| {
             let feed = books.feed(loops, record)?;
-            let heard = feed.listen(loops);
+            let (heard, engine_alive) = feed.listen(loops);
             // What is written in between is seen by both; what came twice is told once.
             let last = loops.store.last_seq(record.id)?;
-            Ok((record.id.to_string(), heard, last))
+            Ok((record.id.to_string(), heard, Hello { last_seq: last, engine_alive }))
         })
     });
-    let (id, heard, last) = begun.await?;
+    let (id, heard, hello) = begun.await?;
+    let last = hello.last_seq;
     let (sender, parts) = mpsc::channel(AHEAD);
     let next = after.unwrap_or(last).min(last) + 1;
     let teller = Teller { books, id, next, sender };
-    tokio::spawn(teller.tell(heard, last));
+    tokio::spawn(teller.tell(heard, hello));
     Ok(Stream { parts })
 }
 
@@ -89,13 +92,13 @@ struct Teller {
 struct End;
 
 impl Teller {
-    async fn tell(mut self, mut heard: broadcast::Receiver<Arc<Batch>>, last: Seq) {
+    async fn tell(mut self, mut heard: broadcast::Receiver<Arc<Batch>>, hello: Hello) {
         // Whoever loses the connection comes again soon.
-        let mut hello = b"retry: 1000\n".to_vec();
-        hello.extend_from_slice(&message("hello", None, &Hello { last_seq: last }));
-        let mut going = self.send(hello.into()).await;
+        let mut first = b"retry: 1000\n".to_vec();
+        first.extend_from_slice(&message("hello", None, &hello));
+        let mut going = self.send(first.into()).await;
         if going.is_ok() {
-            going = self.read_until(last).await;
+            going = self.read_until(hello.last_seq).await;
         }
         while going.is_ok() {
             going = match timeout(BEAT, heard.recv()).await {

@@ -2,13 +2,17 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use wiggum_core::event::Exit;
 use wiggum_workspace::process::{
-    CommandLine, Ended, Grace, Input, Launch, Running, Sink, Stop, Stream, end_marked, launch, marked,
+    Attend, CommandLine, Ended, Grace, Input, Launch, LaunchError, Patience, Running, Sink, Stop, Stream,
+    end_marked, launch, marked, run,
 };
 
 enum Seen {
@@ -342,19 +346,22 @@ const SPIN: &str = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
 
 #[test]
 fn the_time_of_its_tools_is_told_apart_from_its_own() {
-    let busy = |time: Option<Duration>| time.unwrap() >= Duration::from_millis(50);
-    // It spins itself.
-    let mut own = Program::script(&format!("{SPIN}; echo done; sleep 1000"));
+    let used = |program: &Program| -> Duration {
+        program.running.tools().unwrap().iter().map(|tool| tool.used).sum()
+    };
+    let busy = Duration::from_millis(50);
+    // It spins itself, or has run programs that are gone.
+    let mut own = Program::script(&format!("{SPIN}; (setsid sh -c '{SPIN}'); echo done; sleep 1000"));
     own.line();
-    assert!(!busy(own.running.tools_time()), "{:?}", own.running.tools_time());
-    // A tool is at work, or was.
+    assert!(used(&own) < busy, "{:?}", own.running.tools());
+    // A tool is at work, or has something at work.
     let mut at_work = Program::script(&format!("({SPIN}; echo done; sleep 1000) & wait"));
     at_work.line();
-    assert!(busy(at_work.running.tools_time()), "{:?}", at_work.running.tools_time());
-    let mut ended = Program::script(&format!("(setsid sh -c '{SPIN}') ; echo done; sleep 1000"));
-    ended.line();
-    assert!(busy(ended.running.tools_time()), "{:?}", ended.running.tools_time());
-    for program in [own, at_work, ended] {
+    assert!(used(&at_work) >= busy, "{:?}", at_work.running.tools());
+    let mut of_tool = Program::script(&format!("(setsid sh -c '{SPIN}'; echo done; sleep 1000) & wait"));
+    of_tool.line();
+    assert!(used(&of_tool) >= busy, "{:?}", of_tool.running.tools());
+    for program in [own, at_work, of_tool] {
         program.running.stop(Stop::Asked, SHORT);
     }
 }
@@ -483,4 +490,36 @@ fn silence_after_output_is_told_once() {
     assert_eq!((next(), next()), ("output", "silence"));
     running.stop(Stop::Asked, Grace { int: Duration::ZERO, term: Duration::ZERO });
     assert_eq!(next(), "ended", "silence is told once");
+}
+
+/// Somebody who has no patience with programs that take longer than this.
+#[derive(Debug)]
+struct Hurry(io::PipeReader, Duration);
+
+impl Attend for Hurry {
+    fn wake(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+
+    fn look(&self, ran: Duration) -> Patience {
+        let left = self.1.saturating_sub(ran);
+        if left.is_zero() { Patience::End } else { Patience::Wait(Some(left)) }
+    }
+}
+
+#[test]
+fn a_program_that_is_waited_for_can_be_ended() {
+    let (wake, _writer) = io::pipe().unwrap();
+    let hurry = Arc::new(Hurry(wake, Duration::from_millis(100)));
+    for script in
+        ["sleep 1000", "trap '' TERM INT; while :; do sleep 1; done", "setsid sleep 1000 & sleep 1000"]
+    {
+        let mut launch = sh(script);
+        launch.attendant = Some(Arc::clone(&hurry) as _);
+        let ended = run(launch);
+        assert!(matches!(ended, Err(LaunchError::Ended { .. })), "{script}: {ended:?}");
+    }
+    let mut quick = sh("echo quick");
+    quick.attendant = Some(hurry);
+    assert_eq!(run(quick).unwrap().stdout, b"quick\n");
 }

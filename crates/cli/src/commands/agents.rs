@@ -86,12 +86,7 @@ fn row(workspace: &Path, config: &Config, name: &str) -> Row {
         }
         (None, None) => None,
     };
-    let login = family.map(|family| match family.is_built_in() {
-        true => api::login(&described),
-        false => {
-            withheld(config, name, family, described.clone()).unwrap_or_else(|| login(family, &described.env))
-        }
-    });
+    let login = login_of(config, name);
     Row {
         name: name.to_owned(),
         family: family.map(Family::name),
@@ -114,6 +109,17 @@ fn row(workspace: &Path, config: &Config, name: &str) -> Row {
         }),
         choice: order.iter().position(|other| *other == name).map(|index| index + 1),
     }
+}
+
+/// Whether somebody is logged in to an agent, as far as that can be told without asking it.
+pub(crate) fn login_of(config: &Config, name: &str) -> Option<Login> {
+    let family = team::family(config, name)?;
+    let described = team::describe(config, name, config.agent.name.as_deref() == Some(name));
+    if family.is_built_in() {
+        return Some(api::login(&described));
+    }
+    let own = described.env.clone();
+    Some(withheld(config, name, family, described).unwrap_or_else(|| login(family, &own)))
 }
 
 fn login(family: Family, own: &std::collections::BTreeMap<String, String>) -> Login {

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use wiggum_core::price::Parts;
 use wiggum_engine::desk::calls::Spent;
 use wiggum_engine::desk::cost::{self, IntervalShown, Report, Row};
+use wiggum_engine::words::counted;
 
 use crate::args::CostArgs;
 use crate::commands::{loops, no_loops, print_json};
@@ -90,8 +91,8 @@ fn text(report: &Report, with_forecast: bool, canvas: Canvas, style: Style) -> S
         text.push_str(&if limit.spent >= limit.limit { style.red(&line) } else { line });
     }
     if report.total.without_figures > 0 {
-        let count = report.total.without_figures;
-        text.push_str(&style.dim(&format!("  {count} calls gave no figures: the total is a lower bound\n")));
+        let calls = counted(report.total.without_figures, "call");
+        text.push_str(&style.dim(&format!("  {calls} gave no figures: the total is a lower bound\n")));
     }
     let changes: Vec<(i64, f64)> =
         report.over_time.iter().map(|moment| (moment.at.as_millisecond(), moment.cost_usd)).collect();

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde::Serialize;
+use wiggum_agents::Login;
 use wiggum_core::definition::Definition;
 use wiggum_engine::Sandbox;
 use wiggum_engine::error::chain;
@@ -19,11 +20,12 @@ use wiggum_workspace::process::{self, CommandLine, Launch};
 
 use crate::args::DoctorArgs;
 use crate::commands::Surroundings;
+use crate::commands::agents::login_of;
 use crate::commands::loops::Loops;
 use crate::commands::{notify, print_json, refuse_inside_agent, run, surroundings};
 use crate::config::{self, Config, Flags};
 use crate::detect;
-use crate::failure::{CANNOT_SIGN, FAILURE, Failure};
+use crate::failure::{CANNOT_SIGN, FAILURE, Failure, SWITCH_TO_BRANCH, finish_operation};
 use crate::sandbox::sandbox;
 use crate::team::team;
 use crate::term::{self, Style};
@@ -189,7 +191,7 @@ fn repository(git: &Git) -> Vec<Finding> {
         findings.push(Finding::problem(
             "git",
             format!("a {operation} is unfinished"),
-            format!("finish or abort it: `git {operation} --continue` or `git {operation} --abort`"),
+            finish_operation(operation),
         ));
     }
     let branch = git.head().ok().and_then(|head| head.branch);
@@ -205,10 +207,10 @@ fn repository(git: &Git) -> Vec<Finding> {
     }
     findings.extend(lost_worktrees(git));
     match git.head() {
-        Ok(head) if head.branch.is_none() => findings.push(Finding::warning(
+        Ok(head) if head.branch.is_none() => findings.push(Finding::problem(
             "git",
             "HEAD is detached: commits would belong to no branch",
-            "`git switch -c NAME` puts them on one",
+            SWITCH_TO_BRANCH,
         )),
         Ok(head) => {
             let branch = head.branch.unwrap_or_default();
@@ -355,6 +357,18 @@ fn room_left(room: u64) -> Finding {
     }
 }
 
+/// As `wiggum agents` knows them.
+fn agents_found(config: &Config, order: &[String]) -> Finding {
+    let not_logged_in = order.iter().find_map(|name| match login_of(config, name)? {
+        Login::NotLoggedIn(hint) => Some((name, hint)),
+        Login::LoggedIn(_) | Login::Unknown => None,
+    });
+    match not_logged_in {
+        Some((name, hint)) => Finding::warning("agent", format!("{name} is not logged in"), hint),
+        None => Finding::ok("agent", order.join(", else ")),
+    }
+}
+
 fn configuration(workspace: &Path, config: &Config) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.push(match (&config.agent.scenario, &config.agent.command) {
@@ -364,7 +378,7 @@ fn configuration(workspace: &Path, config: &Config) -> Vec<Finding> {
         },
         (None, Some(line)) => command("agent", workspace, line, "agent command"),
         (None, None) if config.agent.name.is_some() => match team(workspace, config, false, &[]) {
-            Ok(team) => Finding::ok("agent", team.rules.order.join(", else ")),
+            Ok(team) => agents_found(config, &team.rules.order),
             Err(failure) => Finding::failure("agent", failure),
         },
         (None, None) => Finding::warning(

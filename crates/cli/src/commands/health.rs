@@ -71,6 +71,7 @@ pub(crate) fn activity_words(activity: Activity, state: &str, style: Style) -> S
         | Activity::Paused
         | Activity::Interrupted
         | Activity::PersonNeeded
+        | Activity::Answered
         | Activity::Terminated
         | Activity::Restored => style.yellow(activity.says()),
     }

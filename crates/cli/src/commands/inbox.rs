@@ -31,10 +31,11 @@ pub(crate) fn inbox(args: &InboxArgs) -> Result<ExitCode, Failure> {
 fn text(letter: &Letter, several: bool, now: Timestamp) -> String {
     let style = Style::for_stdout();
     let question = &letter.question;
-    let [head, how] = question_lines(question, now, style);
+    let [head, how] = question_lines(question, &letter.answer_with, now, style);
     let mut lines = Vec::new();
     if several {
-        lines.push(style.dim(&format!("loop {}", harmless(&letter.loop_name))));
+        let of = format!("loop {} over {}", letter.loop_name, letter.backlog);
+        lines.push(style.dim(&harmless(&of)));
     }
     lines.push(head);
     lines.extend(harmless(&question.context).lines().map(|line| style.dim(&format!("      {line}"))));

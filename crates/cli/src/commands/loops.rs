@@ -11,7 +11,9 @@ use crate::failure::Failure;
 
 /// `None` where no loop ever ran.
 pub(crate) fn open() -> Result<Option<Loops>, Failure> {
-    Ok(Loops::of(&checkout()?)?)
+    let loops = Loops::of(&checkout()?)?;
+    let here = run::directory()?;
+    Ok(loops.map(|loops| loops.seen_from(&here)))
 }
 
 /// As [`open`], for commands that make no sense without a loop.

@@ -1,5 +1,6 @@
 //! `wiggum run`: resolves the configuration, starts the engine, shows what happens.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use wiggum_backlog::{Backlog, PlanHeader};
 use wiggum_core::ids::LoopId;
 use wiggum_core::policy::{Baseline, Millis, Policy};
+use wiggum_core::price::Prices;
 use wiggum_engine::backlog_file::BacklogError;
 use wiggum_engine::checkout::Checkout;
 use wiggum_engine::desk::backlog::name_inside;
@@ -16,6 +18,7 @@ use wiggum_workspace::git::Git;
 use wiggum_workspace::paths::redirected_output;
 use wiggum_workspace::process::{self, CommandLine};
 
+use crate::api;
 use crate::args::RunArgs;
 use crate::ask::Terminal;
 use crate::commands::{Surroundings, backlog, find_backlog, notify, serve, surroundings, tui};
@@ -54,6 +57,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     settings.registry = here.registry();
     settings.tools = Some(tools);
     settings.outputs = outputs(&here.workspace);
+    settings.tell = Some(Arc::new(|words| term::note(&format!("note: {words}\n"))));
     if args.web {
         let link = serve::beside(&settings.checkout)?;
         // Data goes to standard output; a link is for a person.
@@ -75,7 +79,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         drive(settings, &mut Narrator::new(terminal.clone()), terminal, recording)?
     };
     if let (Outcome::Interrupted { .. }, false) = (&outcome, args.json) {
-        term::note(&format!("nothing is lost: `{}` goes on from here\n", started::this_call()));
+        // A terminal has just shown `^C`.
+        let line = if std::io::stderr().is_terminal() { "\n" } else { "" };
+        term::note(&format!("{line}nothing is lost: `{}` goes on from here\n", started::this_call()));
     }
     Ok(ExitCode::from(outcome.exit_code()))
 }
@@ -219,6 +225,7 @@ pub(crate) fn settings_of(
         adopt_plan_rules(&mut policy, &config, plan);
     }
     policy.agents = team.rules;
+    adopt_prices(&mut policy.prices, &config);
     priced::check(&config, &policy, &team.agents, read.tasks())?;
     policy.people.present = interactive;
     // The steps of a plan say themselves how they are checked.
@@ -245,6 +252,17 @@ pub(crate) fn settings_of(
         wiggum: own_path()?,
         ..Settings::new(checkout, &name, team.agents)
     })
+}
+
+/// What an agent's own section says of its model's prices counts for that model, unless [prices] says otherwise.
+fn adopt_prices(prices: &mut BTreeMap<String, Prices>, config: &Config) {
+    let first = config.agent.name.iter();
+    for name in first.chain(config.agents.keys()) {
+        let agent = team::describe(config, name, config.agent.name.as_ref() == Some(name));
+        if let (Some(model), Ok(Some(own))) = (&agent.model, api::prices_of(&agent)) {
+            prices.entry(model.clone()).or_insert(own);
+        }
+    }
 }
 
 /// What is wrong with the backlog is said before anything else that may be missing.

@@ -21,7 +21,7 @@ use wiggum_workspace::git::Git;
 use crate::args::ShowArgs;
 use crate::commands::{loops, print_json};
 use crate::failure::Failure;
-use crate::narrate::{answer_words, duration, flag_line};
+use crate::narrate::{answer_words, duration, flag_line, is_about_claim};
 use crate::term::{self, Style, harmless};
 use wiggum_engine::words::{counted, one_line, short, verdict_words};
 
@@ -426,7 +426,7 @@ impl AttemptShown {
             None if self.exit.is_some() => out.line("  no claim"),
             None => {}
         }
-        for support in &self.supports {
+        for support in self.supports.iter().filter(|_| self.verdict.as_ref().is_some_and(is_about_claim)) {
             out.line(&style.dim(&format!("  supports a claim: {}", one_line(support))));
         }
         for flag in &self.flags {

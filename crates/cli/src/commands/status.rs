@@ -38,6 +38,9 @@ pub(crate) struct Seen {
     /// Questions whose answers wait for the next run.
     #[serde(skip)]
     answered: Vec<String>,
+    /// What a command has to call this loop to answer its questions, if other loops ask too.
+    #[serde(skip)]
+    named: Option<String>,
     /// What was asked of the loop and not taken up yet, oldest first.
     pending: Vec<Asked>,
     /// Where its journal and the rest of its private state are.
@@ -112,7 +115,8 @@ pub(crate) fn all(loops: &Loops) -> Result<Vec<Seen>, Failure> {
         let answered = answered.collect();
         let pending = loops.store.pending(record.id)?.into_iter();
         let pending = pending.map(|Pending { request, by, at, .. }| Asked { request, by, at }).collect();
-        all.push(Seen { status, engine, interrupted, answered, pending, state_dir });
+        let named = if unanswered.is_empty() { None } else { loops.named_to_answer(&record)? };
+        all.push(Seen { status, engine, interrupted, answered, named, pending, state_dir });
     }
     Ok(all)
 }
@@ -138,7 +142,8 @@ fn block(seen: &Seen, now: Timestamp, style: Style) -> String {
             let waits = format!("  · {} is answered: `wiggum run` goes on with it", question.id);
             lines.push(style.dim(&waits));
         } else {
-            lines.extend(question_lines(question, now, style));
+            let how = how_to_answer(question, seen.named.as_deref());
+            lines.extend(question_lines(question, &how, now, style));
         }
     }
     let who_takes_it =
@@ -188,7 +193,7 @@ fn headline(seen: &Seen, style: Style) -> String {
     let Status { name, backlog, state, run, agent, .. } = &seen.status;
     let activity = seen.status.activity;
     let goes_on = match activity {
-        Activity::Interrupted | Activity::Restored => ": `wiggum run` goes on",
+        Activity::Interrupted | Activity::Restored | Activity::Answered => ": `wiggum run` goes on",
         Activity::Died => "; `wiggum run` goes on",
         Activity::NotStarted
         | Activity::Running
@@ -272,7 +277,12 @@ fn cost(status: &Status) -> Option<String> {
 }
 
 /// A question as the status and the inbox begin it.
-pub(crate) fn question_lines(question: &QuestionStatus, now: Timestamp, style: Style) -> [String; 2] {
+pub(crate) fn question_lines(
+    question: &QuestionStatus,
+    how: &str,
+    now: Timestamp,
+    style: Style,
+) -> [String; 2] {
     let about = question.task.as_ref().map(|task| format!(" about {}", one_line(task))).unwrap_or_default();
     [
         format!(
@@ -282,6 +292,6 @@ pub(crate) fn question_lines(question: &QuestionStatus, now: Timestamp, style: S
             one_line(&question.summary),
             style.dim(&format!("  {} ago", elapsed(question.raised_at, now)))
         ),
-        format!("      {}", style.cyan(&how_to_answer(question))),
+        format!("      {}", style.cyan(how)),
     ]
 }

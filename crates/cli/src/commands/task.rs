@@ -15,7 +15,7 @@ use wiggum_engine::desk::backlog::{Listed, OpenBacklog, StatusChange};
 use wiggum_engine::former::FilesNow;
 use wiggum_engine::words::{counted, one_line};
 
-use crate::args::{StatusWord, TaskAdd, TaskCommand, TaskEdit, TaskFile};
+use crate::args::{StatusWord, TaskAdd, TaskCommand, TaskEdit, TaskFile, TaskValidate};
 use crate::commands::backlog::{self, broken};
 use crate::commands::{is_inside_agent, print_json, refuse_inside_agent, requests, run};
 use crate::failure::{Failure, USAGE};
@@ -48,6 +48,9 @@ fn list(args: &TaskFile) -> Result<ExitCode, Failure> {
     let listed = backlog::find(args.backlog.as_deref())?.list(Timestamp::now())?;
     if args.output.json {
         return print_json(&listed);
+    }
+    if listed.is_empty() {
+        return Ok(term::print("no tasks yet\n"));
     }
     Ok(term::print(&table(&listed, Style::for_stdout())))
 }
@@ -226,8 +229,9 @@ fn defined_checks(open: &OpenBacklog) -> Result<Vec<DefinedCheck>, Failure> {
         .collect())
 }
 
-fn validate(args: &TaskFile) -> Result<ExitCode, Failure> {
-    let mut open = backlog::locate(args.backlog.as_deref())?;
+fn validate(args: &TaskValidate) -> Result<ExitCode, Failure> {
+    let TaskValidate { file, of: args } = args;
+    let mut open = backlog::locate(file.as_deref().or(args.backlog.as_deref()))?;
     let found = match open.read() {
         Ok(()) => open.unsupported()?,
         Err(DeskError::Backlog(BacklogError::Problems(problems))) => problems.0,

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use wiggum_core::event::Usage;
 use wiggum_engine::desk::tokens::{self, Efficiency, Report};
+use wiggum_engine::words::counted;
 
 use crate::args::LoopArgs;
 use crate::commands::{loops, no_loops, print_json};
@@ -39,7 +40,9 @@ fn text(report: &Report) -> String {
         rows.push(row(&name, start.usage, cost));
     }
     let priced = report.unpriced_tokens == 0;
-    rows.push(row("total", Some(report.total), cost_of(&report.total, priced)));
+    let nobody_told = report.starts.iter().all(|start| start.usage.is_none());
+    let total = if nobody_told { "?".to_owned() } else { cost_of(&report.total, priced) };
+    rows.push(row("total", Some(report.total), total));
     for (model, usage) in report.by_model.iter().filter(|_| report.by_model.len() > 1) {
         rows.push(row(model, Some(*usage), cost(usage)));
     }
@@ -47,8 +50,8 @@ fn text(report: &Report) -> String {
     text.push_str(&term::columns(&rows));
     text.push_str(&efficiency_text(&report.efficiency));
     if report.without_figures > 0 {
-        let count = report.without_figures;
-        text.push_str(&style.dim(&format!("{count} starts gave no figures: the total is a lower bound\n")));
+        let starts = counted(report.without_figures, "start");
+        text.push_str(&style.dim(&format!("{starts} gave no figures: the total is a lower bound\n")));
     }
     text
 }

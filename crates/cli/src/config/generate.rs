@@ -57,9 +57,24 @@ fn commented_key(key: &Key, preset: Option<&Preset>) -> String {
         Some(Preset { value, because, .. }) => {
             text.push_str(&format!("# ({because})\n{} = {value}\n", key.name()));
         }
-        None => text.push_str(&format!("#{} = {}\n", key.name(), shown(key))),
+        None => {
+            text.push_str(before_example(key));
+            text.push_str(&format!("#{} = {}\n", key.name(), shown(key)));
+        }
     }
     text
+}
+
+/// An example must not be taken for what is in force.
+fn before_example(key: &Key) -> &'static str {
+    let is_example = key.example.is_some() && key.default().is_empty();
+    match key.shape {
+        _ if !is_example => "",
+        Shape::Duration(Zero::NoLimit) | Shape::Count(Zero::NoLimit) | Shape::Amount(Zero::NoLimit) => {
+            "# No limit by default; for example:\n"
+        }
+        _ => "# Not set by default; for example:\n",
+    }
 }
 
 /// The default as it is written in a file, or the example where the default is nothing.

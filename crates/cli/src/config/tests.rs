@@ -709,6 +709,10 @@ fn the_generated_file_is_the_default_and_each_of_its_lines_works() {
         let set = format!("{}\n{}", &text[..at], &text[at + 2..]);
         let config = Case::new(&set).config();
         assert!(matches!(config.source(key.path), ConfigSource::WorkspaceFile { .. }), "{}", key.path);
+        // Whoever reads it can tell what is in force from what is not.
+        let says = text[..at].lines().last().unwrap_or_default();
+        let is_example = key.default().is_empty() && key.example.is_some();
+        assert_eq!(says.ends_with(" by default; for example:"), is_example, "{}: {says}", key.path);
         if !key.default().is_empty() {
             let shown = config.explain().into_iter().find(|row| row.key == key.path).unwrap();
             assert_eq!(shown.value, key.default(), "{}", key.path);

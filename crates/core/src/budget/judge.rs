@@ -149,11 +149,7 @@ pub fn exhausted(state: &Loop, now: Timestamp) -> Option<String> {
         return Some(String::new());
     }
     let dearest = state.spending.largest;
-    let settled = |gauge: &Gauge| Gauge { reserved: 0.0, ..*gauge };
-    let Some(gauge) = gauges(state, now).find(|gauge| !settled(gauge).admits(budget.strategy, dearest))
-    else {
-        return too_little_left(state, now);
-    };
+    let Some(gauge) = full_gauge(state, now) else { return too_little_left(state, now) };
     if gauge.is_used_up() {
         return Some(format!("spent {gauge}"));
     }
@@ -161,10 +157,27 @@ pub fn exhausted(state: &Loop, now: Timestamp) -> Option<String> {
     Some(format!("spent {gauge}: another call as dear as the dearest so far ({dearest}) would go beyond"))
 }
 
+/// Whose budget ends the run.
+pub fn exhausted_scope(state: &Loop, now: Timestamp) -> Option<Scope> {
+    let gauge = full_gauge(state, now).or_else(|| reached_gauge(state, now))?;
+    Some(gauge.scope)
+}
+
+/// The first budget that admits no further call.
+fn full_gauge(state: &Loop, now: Timestamp) -> Option<Gauge> {
+    let settled = |gauge: &Gauge| Gauge { reserved: 0.0, ..*gauge };
+    let (strategy, dearest) = (state.policy.budget.strategy, state.spending.largest);
+    gauges(state, now).find(|gauge| !settled(gauge).admits(strategy, dearest))
+}
+
+fn reached_gauge(state: &Loop, now: Timestamp) -> Option<Gauge> {
+    let reached = state.spending.reached?;
+    gauges(state, now).find(|gauge| reached.is_of(gauge))
+}
+
 /// The budget at which an agent had to stop although something is left of it: too little.
 fn too_little_left(state: &Loop, now: Timestamp) -> Option<String> {
-    let reached = state.spending.reached?;
-    let gauge = gauges(state, now).find(|gauge| reached.is_of(gauge))?;
+    let gauge = reached_gauge(state, now)?;
     Some(format!("spent {gauge}: too little is left for another call"))
 }
 

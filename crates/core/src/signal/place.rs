@@ -43,7 +43,11 @@ pub(super) fn lead_in_spoils(lines: &[Line<'_>], index: usize) -> bool {
         // What a command printed.
         return true;
     }
-    let leads = text.ends_with([':', '：', '=', '—', '–']) || text.ends_with(" -");
+    if text.ends_with('=') {
+        // Code or a line of figures, unless it speaks: "I will print =".
+        return sentence::is_mention(last_sentence);
+    }
+    let leads = text.ends_with([':', '：', '—', '–']) || text.ends_with(" -");
     if list_item && !is_list_item(text) {
         return sentence::is_mention(last_sentence) || tongues::puts_off(last_sentence);
     }

@@ -226,7 +226,7 @@ impl OpenIteration {
         if facts.session.is_some() {
             self.session.clone_from(&facts.session);
         }
-        if facts.trouble == Some(Trouble::ContextFull) {
+        if matches!(facts.trouble, Some(Trouble::ContextFull | Trouble::SessionLost)) {
             // Going on with it would only fail again.
             self.session = None;
         }

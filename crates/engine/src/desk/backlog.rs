@@ -306,9 +306,10 @@ impl OpenBacklog {
         let mut told = Ok(());
         let edited = self.file.edit_after(
             |backlog| {
+                let former = revision(backlog.text());
                 let (result, Edited { added, removed }) = change(backlog)?;
                 let revision = revision(backlog.text());
-                request.replace(Some(Request::BacklogEdited { revision, added, removed }));
+                request.replace(Some(Request::BacklogEdited { revision, former, added, removed }));
                 Ok(result)
             },
             || {

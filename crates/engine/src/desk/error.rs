@@ -35,8 +35,8 @@ pub enum DeskError {
     NoQuestionId { text: String },
     #[error("{id} is not open")]
     NotOpen { id: QuestionId, open: Vec<String> },
-    #[error("{id} is open in several loops: {names}")]
-    SeveralAsk { id: QuestionId, names: String },
+    #[error("{id} is open in several loops")]
+    SeveralAsk { id: QuestionId, names: Vec<String> },
     /// Somebody was first, and the loop has gone on with that.
     #[error("{id} was answered by {by} at {at:.0}: {answer}")]
     Answered { id: QuestionId, by: String, at: Timestamp, answer: String },
@@ -46,7 +46,7 @@ pub enum DeskError {
     #[error("the answer is empty")]
     EmptyAnswer,
     #[error("{id} has no option {text}")]
-    NoOption { id: QuestionId, text: String, options: usize },
+    NoOption { id: QuestionId, text: String, how: String },
     #[error("{id} takes no words: no agent would read them")]
     NoWords { id: QuestionId },
     /// In the words of the engine that was asked.
@@ -71,8 +71,9 @@ impl DeskError {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::NoLoops => "`wiggum run` starts one".to_owned(),
-            Self::AmbiguousLoop { .. } => "give the beginning of an id".to_owned(),
-            Self::SeveralRun { .. } | Self::SeveralAsk { .. } => "name one with --loop".to_owned(),
+            Self::AmbiguousLoop { .. } => "give its backlog, or the beginning of its id".to_owned(),
+            Self::SeveralRun { .. } => "name one with --loop: its name, its backlog or its id".to_owned(),
+            Self::SeveralAsk { names, .. } => format!("name one with --loop: {}", names.join(", ")),
             Self::NotRunning { .. } => {
                 "`wiggum status` shows where it stands, `wiggum run` starts it".to_owned()
             }
@@ -82,16 +83,8 @@ impl DeskError {
             Self::NotOpen { open, .. } if open.is_empty() => "no question is".to_owned(),
             Self::NotOpen { open, .. } => format!("open are: {}", open.join(", ")),
             Self::AnswerWaits { .. } => "`wiggum run` takes the answer up".to_owned(),
-            Self::NoOption { options, .. } => match options {
-                0 => "it has no options: answer in your own words, or with skip, retry or abort".to_owned(),
-                1 => "it has option 1; your own words, skip, retry and abort are fine too".to_owned(),
-                _ => {
-                    format!(
-                        "it has options 1 to {options}; your own words, skip, retry and abort are fine too"
-                    )
-                }
-            },
-            Self::NoWords { .. } => "answer with an option, or with retry, skip, done or abort".to_owned(),
+            Self::NoOption { how, .. } => how.clone(),
+            Self::NoWords { .. } => "answer with an option, or with skip, retry, done or abort".to_owned(),
             Self::UnknownLoop { .. }
             | Self::Answered { .. }
             | Self::EmptyAnswer

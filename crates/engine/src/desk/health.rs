@@ -51,6 +51,7 @@ pub fn of(loops: &Loops, record: &LoopRecord) -> Result<LoopHealth, DeskError> {
     let written = last_beat(loops, record);
     let health = status.health.take();
     let unanswered = loops.unanswered(record, &status.questions)?;
+    let named = if unanswered.is_empty() { None } else { loops.named_to_answer(record)? };
     Ok(LoopHealth {
         activity: status.activity,
         interrupted: status.activity.is_interrupted(),
@@ -69,7 +70,7 @@ pub fn of(loops: &Loops, record: &LoopRecord) -> Result<LoopHealth, DeskError> {
         }),
         breaker: status.breaker,
         waiting: status.waiting,
-        questions: unanswered.iter().map(how_to_answer).collect(),
+        questions: unanswered.iter().map(|question| how_to_answer(question, named.as_deref())).collect(),
         termination_reason: status.termination_reason,
         engine,
     })

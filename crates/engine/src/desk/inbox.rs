@@ -3,8 +3,8 @@
 
 use serde::Serialize;
 use wiggum_core::event::{Answer, Event, Request};
-use wiggum_core::ids::QuestionId;
-use wiggum_store::{LoopRecord, Pending};
+use wiggum_core::ids::{LoopId, QuestionId};
+use wiggum_store::{LoopRecord, Pending, Store, StoreError};
 
 use crate::desk::post::{Corrects, Reply, Settled};
 use crate::desk::{DeskError, Loops};
@@ -17,6 +17,8 @@ use crate::words::answer_words;
 pub struct Letter {
     pub loop_id: String,
     pub loop_name: String,
+    /// The backlog of the loop.
+    pub backlog: String,
     #[serde(flatten)]
     pub question: QuestionStatus,
     /// The command that answers it.
@@ -38,11 +40,13 @@ impl Loops {
     pub fn inbox(&self, which: Option<&str>) -> Result<Vec<Letter>, DeskError> {
         let mut letters = Vec::new();
         for record in self.meant(which)? {
+            let named = self.named_to_answer(&record)?;
             for question in self.status(&record)?.questions {
                 letters.push(Letter {
                     loop_id: record.id.to_string(),
                     loop_name: record.identity.name.clone(),
-                    answer_with: how_to_answer(&question),
+                    backlog: record.identity.backlog.clone(),
+                    answer_with: how_to_answer(&question, named.as_deref()),
                     answered: self.waiting_answer(&record, &question.id)?.and_then(answer_of),
                     question,
                 });
@@ -100,7 +104,7 @@ impl Loops {
             }
             // Somebody may have been quicker by a moment.
             Err(DeskError::Refused { why }) => {
-                Err(self.answered(&record, id)?.unwrap_or(DeskError::Refused { why }))
+                Err(self.who_answered(&record, id)?.unwrap_or(DeskError::Refused { why }))
             }
             Err(error) => Err(error),
         }
@@ -112,19 +116,23 @@ impl Loops {
         record: &LoopRecord,
         questions: &[QuestionStatus],
     ) -> Result<Vec<QuestionStatus>, DeskError> {
-        if questions.is_empty() {
-            return Ok(Vec::new());
-        }
-        let answered: Vec<String> = self
-            .store
-            .pending(record.id)?
-            .iter()
-            .filter_map(|pending| {
-                let Request::Answer { question, .. } = &pending.request else { return None };
-                Some(question.to_string())
-            })
-            .collect();
+        let answered = self.answered(record.id)?;
         Ok(questions.iter().filter(|question| !answered.contains(&question.id)).cloned().collect())
+    }
+
+    /// The questions of a loop with an answer that waits for the next run.
+    pub fn answered(&self, id: LoopId) -> Result<Vec<String>, DeskError> {
+        Ok(answered(&self.store, id)?)
+    }
+
+    /// What a command has to call this loop so that it answers this loop's question: nothing where no other loop asks.
+    pub fn named_to_answer(&self, record: &LoopRecord) -> Result<Option<String>, DeskError> {
+        for other in self.all()?.iter().filter(|other| other.id != record.id) {
+            if !self.stored_status(other)?.questions.is_empty() {
+                return self.call_name(record).map(Some);
+            }
+        }
+        Ok(None)
     }
 
     /// The answer that a question has got and nobody has taken up yet, and whose it is.
@@ -150,13 +158,19 @@ impl Loops {
                 }
             }
         }
+        if found.len() > 1 {
+            let near = self.nearest(&records);
+            let is_near = |record: &LoopRecord| near.iter().any(|other| other.id == record.id);
+            if found.iter().filter(|(record, _)| is_near(record)).count() == 1 {
+                found.retain(|(record, _)| is_near(record));
+            }
+        }
         match found.len() {
             1 => Ok(found.remove(0)),
             0 => Err(self.answered_in_one(&records, id)?.unwrap_or(DeskError::NotOpen { id, open })),
             _ => {
-                let names: Vec<&str> =
-                    found.iter().map(|(record, _)| record.identity.name.as_str()).collect();
-                Err(DeskError::SeveralAsk { id, names: names.join(", ") })
+                let names = found.iter().map(|(record, _)| self.call_name(record));
+                Err(DeskError::SeveralAsk { id, names: names.collect::<Result<_, _>>()? })
             }
         }
     }
@@ -168,7 +182,7 @@ impl Loops {
         id: QuestionId,
     ) -> Result<Option<DeskError>, DeskError> {
         match records {
-            [one] => self.answered(one, id),
+            [one] => self.who_answered(one, id),
             [] | [..] => Ok(None),
         }
     }
@@ -184,10 +198,14 @@ impl Loops {
         if open.contains(&id.to_string()) {
             return Ok(());
         }
-        Err(self.answered(record, id)?.unwrap_or(DeskError::NotOpen { id, open }))
+        Err(self.who_answered(record, id)?.unwrap_or(DeskError::NotOpen { id, open }))
     }
 
-    fn answered(&self, record: &LoopRecord, question: QuestionId) -> Result<Option<DeskError>, DeskError> {
+    fn who_answered(
+        &self,
+        record: &LoopRecord,
+        question: QuestionId,
+    ) -> Result<Option<DeskError>, DeskError> {
         let mut found = None;
         self.store.for_each(record.id, 0, |envelope| match envelope.event {
             Event::QuestionAnswered { id, answer, by } if id == question => {
@@ -214,20 +232,37 @@ fn answer_of(pending: Pending) -> Option<Answer> {
     }
 }
 
-/// The command that answers a question.
-pub fn how_to_answer(question: &QuestionStatus) -> String {
-    answer_with(&question.id, question.options.len(), question.takes_words)
+/// The questions of a loop with an answer that waits for the next run.
+pub(crate) fn answered(store: &Store, id: LoopId) -> Result<Vec<String>, StoreError> {
+    let pending = store.pending(id)?.into_iter();
+    Ok(pending
+        .filter_map(|pending| match pending.request {
+            Request::Answer { question, .. } => Some(question.to_string()),
+            _ => None,
+        })
+        .collect())
+}
+
+/// The command that answers a question. `named`: what its loop has to be called, if anything.
+pub fn how_to_answer(question: &QuestionStatus, named: Option<&str>) -> String {
+    answer_with(&question.id, question.options.len(), question.takes_words, named)
 }
 
 /// The same, by what the question is called, how many options it has and whether it takes words.
-pub fn answer_with(id: &str, options: usize, takes_words: bool) -> String {
+pub fn answer_with(id: &str, options: usize, takes_words: bool, named: Option<&str>) -> String {
+    let of = named.map(|name| format!(" --loop {name}")).unwrap_or_default();
+    format!("wiggum answer{of} {id} {}", answers(options, takes_words))
+}
+
+/// What a question takes.
+fn answers(options: usize, takes_words: bool) -> String {
     let options = match options {
         0 => String::new(),
         1 => "1|".to_owned(),
         count => format!("1-{count}|"),
     };
-    let words = if takes_words { "\"your own words\"|skip|retry" } else { "retry|skip|done" };
-    format!("wiggum answer {id} {options}{words}|abort")
+    let words = if takes_words { "\"your own words\"|" } else { "" };
+    format!("{options}{words}skip|retry|done|abort")
 }
 
 fn understand(text: &str, id: QuestionId, question: &QuestionStatus) -> Result<Answer, DeskError> {
@@ -249,7 +284,10 @@ fn understand(text: &str, id: QuestionId, question: &QuestionStatus) -> Result<A
         Ok(number) if usize::try_from(number).is_ok_and(|n| (1..=options).contains(&n)) => {
             Ok(Answer::Option { number })
         }
-        Ok(_) | Err(_) => Err(DeskError::NoOption { id, text: text.to_owned(), options }),
+        Ok(_) | Err(_) => {
+            let how = format!("it takes {}", answers(options, question.takes_words));
+            Err(DeskError::NoOption { id, text: text.to_owned(), how })
+        }
     }
 }
 
@@ -292,7 +330,12 @@ mod tests {
         ));
         assert_eq!(understand("3", QuestionId(1), &of_call).ok(), Some(Answer::Option { number: 3 }));
         assert_eq!(understand("done", QuestionId(1), &of_call).ok(), Some(Answer::Done));
-        assert_eq!(how_to_answer(&of_call), "wiggum answer q1 1-4|retry|skip|done|abort");
-        assert_eq!(how_to_answer(&question(0)), "wiggum answer q1 \"your own words\"|skip|retry|abort");
+        assert_eq!(how_to_answer(&of_call, None), "wiggum answer q1 1-4|skip|retry|done|abort");
+        assert_eq!(
+            how_to_answer(&question(0), Some("a/TODO.md")),
+            "wiggum answer --loop a/TODO.md q1 \"your own words\"|skip|retry|done|abort"
+        );
+        let hint = understand("9", QuestionId(1), &of_call).unwrap_err().hint();
+        assert_eq!(hint.as_deref(), Some("it takes 1-4|skip|retry|done|abort"), "words would be refused too");
     }
 }

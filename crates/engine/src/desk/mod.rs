@@ -34,6 +34,8 @@ pub mod tokens;
 pub mod transcripts;
 pub mod watch;
 
+use std::path::{Path, PathBuf};
+
 use wiggum_core::activity::EngineState;
 use wiggum_core::ids::LoopId;
 use wiggum_core::state::Loop;
@@ -54,6 +56,8 @@ pub struct Loops {
     pub checkout: Checkout,
     pub dir: StateDir,
     pub store: Store,
+    /// Where whoever asks stands, seen from the checkout: the loops of a folder come before those of others.
+    here: PathBuf,
 }
 
 /// Whoever holds a loop's lease.
@@ -95,7 +99,14 @@ impl Loops {
     pub fn of(checkout: &Checkout) -> Result<Option<Self>, DeskError> {
         let Some(dir) = checkout.find()? else { return Ok(None) };
         let store = Store::open_existing(&dir.database())?;
-        Ok(store.map(|store| Self { checkout: checkout.clone(), dir, store }))
+        Ok(store.map(|store| Self { checkout: checkout.clone(), dir, store, here: PathBuf::new() }))
+    }
+
+    /// The same for somebody who stands in a folder of the checkout.
+    #[must_use]
+    pub fn seen_from(mut self, folder: &Path) -> Self {
+        self.here = folder.strip_prefix(self.checkout.path()).unwrap_or(Path::new("")).to_owned();
+        self
     }
 
     /// In the order in which they were made.
@@ -103,23 +114,61 @@ impl Loops {
         Ok(self.store.loops()?)
     }
 
-    /// The loop that was named, else the one that runs, else the one that ran last.
+    /// The loop that was named, else the one that runs, else the one that ran last. Loops over backlogs of the folder
+    /// that the question comes from are preferred.
     pub fn select(&self, which: Option<&str>) -> Result<LoopRecord, DeskError> {
         let all = self.all()?;
         if let Some(which) = which {
-            return named(&all, which);
+            return named(&all, &self.nearest(&all), which);
         }
+        let near = self.nearest(&all);
+        let alive = self.alive(&near)?;
+        // Where no nearer folder has a loop, one anywhere may be meant, if it is the one that runs.
+        let is_at_top = |record: &LoopRecord| folder_of(record) == Some(Path::new(""));
+        let (of, alive) = match alive.is_empty() && near.iter().all(is_at_top) {
+            true => match self.alive(&all)? {
+                anywhere if anywhere.is_empty() => (near, alive),
+                anywhere => (all, anywhere),
+            },
+            false => (near, alive),
+        };
+        match &alive[..] {
+            [] => self.last(of),
+            [one] => Ok(one.clone()),
+            [..] => Err(DeskError::SeveralRun { names: names(alive.iter()) }),
+        }
+    }
+
+    fn alive(&self, records: &[LoopRecord]) -> Result<Vec<LoopRecord>, DeskError> {
         let mut alive = Vec::new();
-        for record in &all {
+        for record in records {
             if self.lease(record.id)?.alive().is_some() {
-                alive.push(record);
+                alive.push(record.clone());
             }
         }
-        match alive[..] {
-            [] => self.last(all),
-            [one] => Ok(one.clone()),
-            [..] => Err(DeskError::SeveralRun { names: names(alive.into_iter()) }),
-        }
+        Ok(alive)
+    }
+
+    /// Those over backlogs of the nearest folder that has any; all, if none has.
+    fn nearest(&self, all: &[LoopRecord]) -> Vec<LoopRecord> {
+        let of = |folder: &Path| -> Vec<LoopRecord> {
+            all.iter().filter(|record| folder_of(record) == Some(folder)).cloned().collect()
+        };
+        let found = self.here.ancestors().map(of).find(|found| !found.is_empty());
+        found.unwrap_or_else(|| all.to_vec())
+    }
+
+    /// What `--loop` calls a loop: its name, where no other has the same, else its backlog, else its id.
+    pub fn call_name(&self, record: &LoopRecord) -> Result<String, DeskError> {
+        let all = self.all()?;
+        let wanted = &record.identity;
+        let by_name = all.iter().filter(|other| other.identity.name == wanted.name).count();
+        let by_backlog = all.iter().filter(|other| other.identity.backlog == wanted.backlog).count();
+        Ok(match (by_name, by_backlog) {
+            (..=1, _) => wanted.name.clone(),
+            (_, ..=1) => wanted.backlog.clone(),
+            (_, _) => record.id.to_string(),
+        })
     }
 
     /// Who runs a loop.
@@ -135,7 +184,8 @@ impl Loops {
     pub fn look(&self, record: &LoopRecord) -> Result<Seen, DeskError> {
         // Who is alive comes first: a run that ends in between is then seen as ended, not as lost.
         let lease = self.lease(record.id)?;
-        let mut status = self.stored_status(record)?.seen_with(lease.engine());
+        let status = self.stored_status(record)?.seen_with(lease.engine());
+        let mut status = status.seen_with_answers(&self.answered(record.id)?);
         // It may have been moved since it ran.
         status.repository = self.checkout.path().display().to_string();
         Ok(Seen { status, lease })
@@ -201,10 +251,24 @@ impl Loops {
     }
 }
 
-fn named(all: &[LoopRecord], which: &str) -> Result<LoopRecord, DeskError> {
-    let by_name: Vec<&LoopRecord> = all.iter().filter(|record| record.identity.name == which).collect();
-    let by_id = || all.iter().filter(|record| record.id.to_string().starts_with(which)).collect();
-    let found: Vec<&LoopRecord> = if by_name.is_empty() { by_id() } else { by_name };
+fn folder_of(record: &LoopRecord) -> Option<&Path> {
+    Path::new(&record.identity.backlog).parent()
+}
+
+/// By its name, by its backlog, or by the beginning of its id; of several with a name, the one that is near.
+fn named(all: &[LoopRecord], near: &[LoopRecord], which: &str) -> Result<LoopRecord, DeskError> {
+    let is_named = |record: &&LoopRecord| record.identity.name == which;
+    let is_over = |record: &&LoopRecord| record.identity.backlog == which;
+    let has_id = |record: &&LoopRecord| record.id.to_string().starts_with(which);
+    let mut found: Vec<&LoopRecord> = all.iter().filter(is_named).collect();
+    if found.len() > 1 && near.iter().filter(is_named).count() == 1 {
+        found = near.iter().filter(is_named).collect();
+    }
+    for is_meant in [&is_over as &dyn Fn(&&LoopRecord) -> bool, &has_id] {
+        if found.is_empty() {
+            found = all.iter().filter(is_meant).collect();
+        }
+    }
     match found[..] {
         [one] => Ok(one.clone()),
         [] if all.is_empty() => Err(DeskError::NoLoops),

@@ -25,13 +25,13 @@ fn is_unchecked(task: &TaskReport) -> bool {
     task.state == "done" && !task.verified && !task.by_hand && task.attempts > 0
 }
 
-pub(super) fn of(report: &Report) -> Vec<Attention> {
+pub(super) fn of(report: &Report, answered: &[String]) -> Vec<Attention> {
     let mut found = Vec::new();
     let mut note = |kind, task: Option<&str>, what: String, hint: String| {
         found.push(Attention { kind, task: task.map(str::to_owned), what, hint });
     };
-    for question in &report.status.questions {
-        let hint = how_to_answer(question);
+    for question in report.status.questions.iter().filter(|question| !answered.contains(&question.id)) {
+        let hint = how_to_answer(question, None);
         note("question", question.task.as_deref(), question.summary.clone(), hint);
     }
     let is_asked_about =

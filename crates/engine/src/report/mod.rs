@@ -21,6 +21,7 @@ use wiggum_core::state::{Loop, verdict_name};
 use wiggum_core::tasks::TaskState;
 use wiggum_store::Store;
 
+use crate::desk::inbox::answered;
 use crate::error::EngineError;
 use crate::status::{Status, status};
 
@@ -124,7 +125,7 @@ impl Report {
     pub fn read(store: &Store, id: LoopId, engine: EngineState, now: Timestamp) -> Result<Self, EngineError> {
         let mut account = Account::default();
         store.for_each(id, 0, |envelope| account.take(&envelope))?;
-        Ok(account.close(engine, now))
+        Ok(account.close(engine, now, &answered(store, id)?))
     }
 
     /// For people: in a terminal, a file, a mail.
@@ -263,7 +264,7 @@ impl Account {
         *self.cost.by_model.entry(model.unwrap_or("unknown").to_owned()).or_default() += usage;
     }
 
-    fn close(mut self, engine: EngineState, now: Timestamp) -> Report {
+    fn close(mut self, engine: EngineState, now: Timestamp, answered: &[String]) -> Report {
         self.cost.total = self.state.usage;
         self.cost.foreseen = Foreseen::of(&self.state);
         let too_old = self.timeline.len().saturating_sub(MAX_MOMENTS);
@@ -303,7 +304,7 @@ impl Account {
             EngineState::Gone | EngineState::Dead => self.state.run.active_ms,
         };
         let seconds = |ms: u64| ms as f64 / 1000.0;
-        let mut status = status(&self.state, now).seen_with(engine);
+        let mut status = status(&self.state, now).seen_with(engine).seen_with_answers(answered);
         status.active_seconds = seconds(active_ms);
         let mut report = Report {
             made_at: now,
@@ -317,7 +318,7 @@ impl Account {
             timeline: self.timeline,
             omitted: too_old + too_many,
         };
-        report.attention = attention::of(&report);
+        report.attention = attention::of(&report, answered);
         report
     }
 }
@@ -402,7 +403,7 @@ mod tests {
             text.as_object_mut().unwrap().extend(event.as_object().unwrap().clone());
             account.take(&serde_json::from_value(text).unwrap());
         }
-        account.close(engine, at(now)).markdown()
+        account.close(engine, at(now), &[]).markdown()
     }
 
     fn run_started(run: u32) -> serde_json::Value {

@@ -153,7 +153,7 @@ fn status_shape() -> Value {
         "state": text("initializing, running, paused, handoff, completing, completed, failed or terminated"),
         "activity": text(
             "What it does right now: not_started, running, waiting, blocked, paused, interrupted, died, \
-             person_needed, completed, failed, terminated or restored",
+             person_needed, answered, completed, failed, terminated or restored",
         ),
         "engine_alive": { "type": "boolean", "description": "Is somebody at work on it?" },
         "counts": { "type": "object", "description": "How many tasks are in which state" },

@@ -85,7 +85,9 @@ pub(super) fn activity_mark(activity: Activity, state: &str, theme: Theme) -> (&
         Activity::Running => ("●", state, theme.lively()),
         Activity::Waiting => ("…", activity.says(), theme.warning()),
         Activity::Blocked | Activity::PersonNeeded => ("?", activity.says(), theme.warning()),
-        Activity::Paused | Activity::Interrupted => ("‖", activity.says(), theme.warning()),
+        Activity::Paused | Activity::Interrupted | Activity::Answered => {
+            ("‖", activity.says(), theme.warning())
+        }
         Activity::Died => ("‖", "engine died", theme.bad()),
         Activity::Completed => ("✓", activity.says(), theme.good()),
         Activity::Failed => ("✗", activity.says(), theme.bad()),

@@ -408,6 +408,7 @@ fn letter() -> Letter {
     Letter {
         loop_id: id().to_string(),
         loop_name: "main".to_owned(),
+        backlog: "PRD.json".to_owned(),
         question: QuestionStatus {
             id: "q1".to_owned(),
             task: Some("parser".to_owned()),

@@ -16,16 +16,24 @@ use crate::story::Story;
 /// Who answers, as the journal names them.
 const BY: &str = "vault";
 
+/// What people want of a plan that does not go on by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Said {
+    pub(super) go_on: bool,
+    /// It is to be left as it is.
+    pub(super) left: bool,
+}
+
 impl Keeper {
-    /// Takes the ticks in a plan's notes; says whether one of them is leave to go on.
+    /// Takes the ticks in a plan's notes; says what they come to.
     pub(super) fn take_answers(
         &mut self,
         plan: &Approved,
         record: &LoopRecord,
         story: &Story,
         about: &About<'_>,
-    ) -> Result<bool, VaultError> {
-        let mut go_on = false;
+    ) -> Result<Said, VaultError> {
+        let mut said = Said::default();
         for kind in Kind::ALL {
             let path = kind.path(plan.id());
             let Some(text) = self.vault.read(&path)? else { continue };
@@ -41,9 +49,9 @@ impl Keeper {
                     Ok(Reply::Limit(limit)) => {
                         self.granted.insert(plan.id().to_owned(), limit);
                         carry::edit(&self.vault, plan, &[PlanValue::MaxIterations(limit)])?;
-                        go_on = true;
+                        said.go_on = true;
                     }
-                    Ok(Reply::GoOn) => go_on = true,
+                    Ok(Reply::GoOn) => said.go_on = true,
                     Ok(Reply::Leave) => left = true,
                     // Read together with the words under them.
                     Ok(Reply::Words(_) | Reply::Unread | Reply::OwnLimit) => {}
@@ -52,8 +60,9 @@ impl Keeper {
             if left || !complaints.is_empty() {
                 write_note(&self.vault, kind, about, story, &complaints)?;
             }
+            said.left |= left;
         }
-        Ok(go_on)
+        Ok(said)
     }
 
     /// A note was written, by us or by a person.

@@ -190,6 +190,7 @@ impl LoopStatus {
     ) -> Result<Self, Refusal> {
         let lease = loops.lease(record.id)?;
         let status = status::status(state, now).seen_with(lease.engine());
+        let status = status.seen_with_answers(&loops.answered(record.id)?);
         Self::with(loops, record, Seen { status, lease })
     }
 

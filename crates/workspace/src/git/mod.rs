@@ -41,7 +41,7 @@ use wiggum_core::event::Exit;
 
 use crate::crash;
 use crate::paths::file_id;
-use crate::process::{self, CommandLine, Input, Launch, LaunchError, Output};
+use crate::process::{self, Attend, CommandLine, Input, Launch, LaunchError, Output};
 use crate::sandbox::Confinement;
 
 use config::Configuration;
@@ -71,12 +71,15 @@ pub struct Git {
     env: Vec<(OsString, OsString)>,
     configuration: Arc<OnceLock<Configuration>>,
     confinement: Option<Arc<Confinement>>,
+    attendant: Option<Arc<dyn Attend>>,
 }
 
 #[derive(Debug, Error)]
 pub enum GitError {
     #[error("git is not usable")]
-    Start(#[from] LaunchError),
+    Start(#[source] LaunchError),
+    #[error("git was ended before it was done")]
+    Ended(#[source] LaunchError),
     #[error("`git {command}` failed ({exit}): {message}")]
     Failed { command: String, exit: Exit, message: String },
     #[error("git does not trust the repository at {path}: it belongs to another user (dubious ownership)")]
@@ -93,6 +96,15 @@ pub enum GitError {
     NestedRepository { path: String },
     #[error("the work tree is not clean: {}", paths.join(", "))]
     NotClean { paths: Vec<String> },
+}
+
+impl From<LaunchError> for GitError {
+    fn from(error: LaunchError) -> Self {
+        match error {
+            LaunchError::Ended { .. } => Self::Ended(error),
+            LaunchError::Spawn { .. } | LaunchError::Supervise { .. } => Self::Start(error),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,6 +186,7 @@ impl Git {
             env: Vec::new(),
             configuration,
             confinement: None,
+            attendant: None,
         }
     }
 
@@ -186,6 +199,13 @@ impl Git {
     #[must_use]
     pub fn with_confinement(mut self, confinement: Option<Confinement>) -> Self {
         self.confinement = confinement.map(Arc::new);
+        self
+    }
+
+    /// Who says how long to wait for a git command, and for the programs that it runs.
+    #[must_use]
+    pub fn with_attendant(mut self, attendant: Arc<dyn Attend>) -> Self {
+        self.attendant = Some(attendant);
         self
     }
 
@@ -595,6 +615,7 @@ impl Git {
         launch.marker.clone_from(&self.marker);
         let runs_nothing = command.first().is_some_and(|name| RUNS_NOTHING.contains(&name.as_ref()));
         launch.confinement = self.confinement.as_deref().filter(|_| !runs_nothing).cloned();
+        launch.attendant.clone_from(&self.attendant);
         let env = ENVIRONMENT.map(|(name, value)| (name.into(), value.into()));
         launch.env = env.into_iter().chain(self.env.iter().cloned()).collect();
         launch.env.extend(self.index.as_deref().map(index_variable));

@@ -8,10 +8,11 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitStatus, waitid};
 use wiggum_core::event::Exit;
 
+use super::attend::{Attend, attend_to};
 use super::registry::{self, Live, Survivors, Token};
 use super::spawn::{Spawned, Streams, spawn};
 use super::supervise::wait_for;
-use super::{Input, Launch, LaunchError, Output};
+use super::{Input, Launch, LaunchError, Output, system};
 
 pub(super) fn run(launch: Launch, meanwhile: &mut dyn FnMut()) -> Result<Output, LaunchError> {
     let command = launch.command.to_string();
@@ -31,22 +32,29 @@ pub(super) fn run(launch: Launch, meanwhile: &mut dyn FnMut()) -> Result<Output,
         drop(pipe.write_all(bytes));
     }
     meanwhile();
-    let status = wait(main);
+    let (status, was_ended) = wait(main, launch.attendant.as_deref());
+    if was_ended {
+        system::end_survivors(main, token);
+    }
     registry::remove(token);
+    if was_ended {
+        return Err(LaunchError::Ended { command });
+    }
     let collected = read(stdout).and_then(|stdout| Ok((stdout, read(stderr)?)));
     let (stdout, stderr) = collected.map_err(|source| LaunchError::Supervise { command, source })?;
     Ok(Output { exit: exit_of(status), stdout, stderr })
 }
 
 /// The registry is locked for the moment in which the number becomes free, not for the whole wait.
-fn wait(main: Pid) -> Option<WaitStatus> {
+fn wait(main: Pid, attendant: Option<&dyn Attend>) -> (Option<WaitStatus>, bool) {
+    let was_ended = attendant.is_some_and(|attendant| attend_to(main, attendant));
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     while matches!(waitid(WaitId::Pid(main), options), Err(Errno::INTR)) {}
     let mut live = registry::lock();
     let status = wait_for(main);
     let number = main.as_raw_nonzero().get();
     live.iter_mut().filter(|entry| entry.main == Some(number)).for_each(|entry| entry.main = None);
-    status
+    (status, was_ended)
 }
 
 /// Whoever it left running may still write there; what is there now is the program's own.

@@ -18,6 +18,7 @@ use rustix::process::{
     waitpid,
 };
 
+use super::Tool;
 use super::registry::{self, Live, Token};
 use super::supervise::timespec;
 
@@ -262,17 +263,18 @@ fn ourselves_and_ancestors(all: &[(i32, Facts)]) -> HashSet<i32> {
     spared
 }
 
-/// Of the members of the program's session, which is its own, and of all their descendants. The program
-/// itself counts only with what its children used that have ended.
-pub(super) fn tools_time(main: u32) -> Option<Duration> {
+/// The other members of the program's session, which is its own, and all their descendants.
+pub(super) fn tools(main: u32) -> Option<Vec<Tool>> {
     let main = i32::try_from(main).ok()?;
     let all = processes();
     let own = itself(main, &all);
-    let ticks = with_descendants(main, &all).into_iter().filter_map(|pid| {
+    let tools = with_descendants(main, &all).into_iter().filter(|pid| !own.contains(pid));
+    let tools = tools.filter_map(|pid| {
+        let (_, facts) = all.iter().find(|(other, _)| *other == pid)?;
         let (own_ticks, of_ended) = ticks_of(pid)?;
-        Some(if own.contains(&pid) { of_ended } else { own_ticks + of_ended })
+        Some(Tool { pid: pid.unsigned_abs(), start: facts.start, used: time_of(own_ticks + of_ended) })
     });
-    Some(time_of(ticks.sum()))
+    Some(tools.collect())
 }
 
 /// What a program and all that it started have used, if none of them runs or waits for a disk.

@@ -16,6 +16,7 @@
 //! *thread* that forked ends, and it does not reach grandchildren. Where there are no markers (not on
 //! Linux) there is no watchdog either, and what a killed engine leaves behind runs on.
 
+mod attend;
 mod capture;
 mod command;
 mod detach;
@@ -54,6 +55,7 @@ use std::time::Duration;
 use thiserror::Error;
 use wiggum_core::event::Exit;
 
+pub use attend::{Attend, Patience};
 pub use capture::Capture;
 pub use command::{CommandLine, NotFound, ParseError};
 pub use detach::detach;
@@ -80,6 +82,8 @@ pub struct Launch {
     pub marker: Option<(String, String)>,
     /// Where it may write; everywhere, if nothing is said.
     pub confinement: Option<Confinement>,
+    /// Who says how long [`run`] waits for it; until it ends, if nobody does. Linux only.
+    pub attendant: Option<Arc<dyn Attend>>,
 }
 
 impl Launch {
@@ -92,6 +96,7 @@ impl Launch {
             stdin: Input::Nothing,
             marker: None,
             confinement: None,
+            attendant: None,
         }
     }
 }
@@ -165,6 +170,8 @@ pub enum LaunchError {
     Spawn { command: String, cwd: PathBuf, source: io::Error },
     #[error("cannot supervise `{command}`")]
     Supervise { command: String, source: io::Error },
+    #[error("`{command}` was ended before it was done")]
+    Ended { command: String },
 }
 
 /// Starts a program. It is supervised to its end even if the returned handle is dropped.
@@ -211,10 +218,9 @@ impl Running {
         self.pid
     }
 
-    /// Processor time that programs used which it started, what has ended included, without what it used
-    /// itself; nothing where the system cannot tell.
-    pub fn tools_time(&self) -> Option<Duration> {
-        system::tools_time(self.pid)
+    /// The programs at work that it started, without itself; nothing where the system cannot tell.
+    pub fn tools(&self) -> Option<Vec<Tool>> {
+        system::tools(self.pid)
     }
 
     /// Asks for its end and returns at once. The reason of the first request counts; a later one can
@@ -233,6 +239,16 @@ impl Running {
         // as there can be ever shorter graces cannot fill the pipe and block.
         drop((&self.wake).write_all(&[1]));
     }
+}
+
+/// A program at work that another one started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tool {
+    pub pid: u32,
+    /// Tells it from another one that has the number later.
+    pub start: u64,
+    /// Processor time that it used, and what it started and has ended.
+    pub used: Duration,
 }
 
 /// What a short program wrote, and how it ended.

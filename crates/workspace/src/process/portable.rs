@@ -47,7 +47,7 @@ pub(super) fn time_at_rest(_main: u32) -> Option<std::time::Duration> {
     None
 }
 
-pub(super) fn tools_time(_main: u32) -> Option<std::time::Duration> {
+pub(super) fn tools(_main: u32) -> Option<Vec<super::Tool>> {
     None
 }
 

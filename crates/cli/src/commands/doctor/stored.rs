@@ -4,6 +4,7 @@ use std::fs;
 
 use wiggum_backlog::Backlog;
 use wiggum_core::checker;
+use wiggum_core::event::{Envelope, Event};
 use wiggum_core::state::Loop;
 use wiggum_engine::backlog_file::difference;
 use wiggum_engine::state_dir::StateDir;
@@ -69,6 +70,19 @@ fn journal(loops: &Loops, record: &LoopRecord, findings: &mut Vec<Finding>) -> R
     let name = &record.identity.name;
     let journal = loops.store.read(record.id, 0)?;
     let violations = checker::check(&journal);
+    findings.extend(
+        set_aside(&journal)
+            .filter(|_| loops.lease(record.id).is_ok_and(|lease| lease.alive().is_none()))
+            .map(|reference| {
+                Finding::warning(
+                    "changes",
+                    format!("loop {name} was killed: your uncommitted changes are kept under {reference}"),
+                    format!(
+                        "`wiggum run` puts them back when it ends, or `git stash apply {reference}` does"
+                    ),
+                )
+            }),
+    );
     if violations.is_empty() {
         findings.push(Finding::ok("journal", format!("loop {name}: {} events in order", journal.len())));
     }
@@ -88,6 +102,15 @@ fn journal(loops: &Loops, record: &LoopRecord, findings: &mut Vec<Finding>) -> R
         ));
     }
     Ok(())
+}
+
+/// Where changes of the user are kept that nobody has put back.
+fn set_aside(journal: &[Envelope]) -> Option<String> {
+    journal.iter().rev().find_map(|envelope| match &envelope.event {
+        Event::UserChangesSetAside { reference, .. } => Some(Some(reference.clone())),
+        Event::UserChangesPutBack { .. } => Some(None),
+        _ => None,
+    })?
 }
 
 fn engine(loops: &Loops, record: &LoopRecord, findings: &mut Vec<Finding>) -> Result<(), Failure> {
