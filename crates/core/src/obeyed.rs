@@ -75,6 +75,14 @@ pub fn is_obeyed(path: &str) -> bool {
     ANYWHERE.iter().any(ends) || BELOW.iter().any(below) || path.ends_with(".code-workspace")
 }
 
+/// Does this folder hold such files? A link in its place decides what they say.
+pub fn holds_obeyed(folder: &str) -> bool {
+    let folder = folder.to_lowercase();
+    let name = folder.rsplit('/').next().unwrap_or(&folder);
+    let holds = |path: &&str| path.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
+    ANYWHERE.iter().chain(BELOW).any(holds)
+}
+
 /// Is this a file in which agents leave notes for the agents after them?
 pub fn is_note(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
@@ -114,6 +122,12 @@ mod tests {
         {
             assert!(!is_obeyed(path), "{path}");
         }
+    }
+
+    #[test]
+    fn folders_of_settings_are_known() {
+        assert!(holds_obeyed(".vscode") && holds_obeyed("site/.obsidian") && holds_obeyed(".GitHub"));
+        assert!(!holds_obeyed("src") && !holds_obeyed(".vscode-test"));
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::tree::flag;
 const MAX_TEXT: u64 = 1 << 20;
 
 /// How git writes that a file is a symbolic link.
-const LINK_MODE: u32 = 0o120_000;
+pub(crate) const LINK_MODE: u32 = 0o120_000;
 
 /// What is said of a check's definition that the attempt wrote itself.
 const WRITTEN: &str = "new: the check could not run before";

@@ -10,7 +10,7 @@ use wiggum_core::commits::newest_of_others;
 use wiggum_core::event::{Event, Flag, FlagKind, MAX_LISTED_PATHS};
 use wiggum_core::ids::{Attempt, Iteration, TaskId};
 use wiggum_core::mutant::{Mutant, planted};
-use wiggum_core::obeyed::{is_note, is_obeyed};
+use wiggum_core::obeyed::{holds_obeyed, is_note, is_obeyed};
 use wiggum_core::state::{OpenIteration, Stage, Workspace};
 use wiggum_core::tally::fewer;
 use wiggum_core::task::{FileStatus, Work};
@@ -25,7 +25,7 @@ use crate::attempts::tell_failures;
 use crate::backlog_file::BacklogError;
 use crate::engine::{Engine, Settings};
 use crate::error::{EngineError, chain};
-use crate::former::Redefinition;
+use crate::former::{LINK_MODE, Redefinition};
 use crate::state_dir::StateDir;
 use crate::watched::{Watched, relative};
 
@@ -717,7 +717,9 @@ impl Engine<'_> {
     fn obeyed_flags(&self, staged: &[Entry]) -> Vec<Flag> {
         let prompt = self.settings.prompt.as_ref().map(|path| relative(self.settings.workspace(), path));
         let flag_of = |entry: &Entry| {
-            let kind = if is_obeyed(&entry.path) || prompt.as_ref() == Some(&entry.path) {
+            let is_folder = entry.mode == LINK_MODE && holds_obeyed(&entry.path);
+            let is_prompt = prompt.as_ref() == Some(&entry.path);
+            let kind = if is_obeyed(&entry.path) || is_folder || is_prompt {
                 FlagKind::ConfigTouched
             } else if is_note(&entry.path) {
                 FlagKind::NotesChanged

@@ -11,7 +11,7 @@ use wiggum_core::event::{Flag, FlagKind};
 use wiggum_core::obeyed;
 use wiggum_workspace::beneath::{self, Links};
 use wiggum_workspace::git::{Git, GitError};
-use wiggum_workspace::paths::{inside, remove_temporary, remove_tree, write_atomic};
+use wiggum_workspace::paths::{remove_temporary, remove_tree, write_atomic};
 
 use crate::engine::Settings;
 use crate::error::EngineError;
@@ -196,8 +196,8 @@ impl Watched {
             let is_apart = match git {
                 None => true,
                 Some(git) => {
-                    let ignored =
-                        || Ok::<_, GitError>(git.ignored(&own.name)? && !git.is_tracked(&own.name)?);
+                    let seen = as_git_sees(git.root(), &own.name);
+                    let ignored = || Ok::<_, GitError>(git.ignored(seen)? && !git.is_tracked(seen)?);
                     self.excluded.contains(&own.name) || ignored()?
                 }
             };
@@ -240,10 +240,13 @@ impl OwnFile {
         if self.path.strip_prefix(workspace).is_err() {
             return self.before.as_ref().map_or(Ok(()), |before| put(&self.path, before));
         }
-        let place = inside(workspace, &self.name).map_err(io::Error::other)?;
-        match fs::symlink_metadata(&place) {
-            Ok(found) if found.is_dir() => remove_tree(&place)?,
-            Ok(_) if self.before.is_none() => fs::remove_file(&place)?,
+        let seen = as_git_sees(workspace, &self.name);
+        if seen != self.name {
+            fs::remove_file(workspace.join(seen))?;
+        }
+        match fs::symlink_metadata(&self.path) {
+            Ok(found) if found.is_dir() => remove_tree(&self.path)?,
+            Ok(_) if self.before.is_none() => fs::remove_file(&self.path)?,
             Ok(_) | Err(_) => {}
         }
         match &self.before {
@@ -251,6 +254,12 @@ impl OwnFile {
             None => Ok(()),
         }
     }
+}
+
+/// A link in place of a folder is all that git sees of what seems to be below it.
+fn as_git_sees<'a>(root: &Path, name: &'a str) -> &'a str {
+    let mut folders = name.match_indices('/').map(|(at, _)| &name[..at]);
+    folders.find(|folder| root.join(folder).is_symlink()).unwrap_or(name)
 }
 
 fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {

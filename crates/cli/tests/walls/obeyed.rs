@@ -67,6 +67,15 @@ fn what_is_obeyed_later_waits_for_a_person_once() {
 }
 
 #[test]
+fn a_link_in_place_of_a_folder_of_settings_waits_too() {
+    let sandbox = project();
+    let agent =
+        "mkdir config; echo '{}' > config/tasks.json; ln -s config .vscode; echo done > work.txt; claim";
+    sandbox.run(agent, &["--verify", "test -f work.txt", "--baseline", "off"]).exits(6).says("obeyed later");
+    assert!(!sandbox.exists(".vscode"));
+}
+
+#[test]
 fn notes_for_agents_are_in_force_at_once_and_told() {
     for path in ["AGENTS.md", "CLAUDE.md", "docs/AGENTS.md", "progress.txt"] {
         let sandbox = project();
@@ -96,6 +105,7 @@ fn without_git_it_is_put_back_too() {
     for odd in [
         "",
         "ln -sf /etc/passwd .envrc;",
+        "ln -s /etc .vscode; ln -s /etc/skel .claude;",
         "mkfifo .envrc;",
         "mkdir wiggum.toml.d; mv wiggum.toml wiggum.toml.d; mkdir wiggum.toml;",
     ] {
@@ -115,7 +125,7 @@ fn without_git_it_is_put_back_too() {
 /// Killed with settings of the agent in the tree, the next engine obeys those from before.
 #[test]
 fn settings_of_an_attempt_that_was_cut_short_are_not_in_force() {
-    for before in [None, Some("[limits]\niterations = 7\n")] {
+    for before in [None, Some("[limits]\niterations = 4711\n")] {
         let sandbox = project();
         if let Some(text) = before {
             sandbox.write("wiggum.toml", text);
@@ -130,16 +140,17 @@ fn settings_of_an_attempt_that_was_cut_short_are_not_in_force() {
         let engine = sandbox.start(&format!("{planted}; echo '{server}' > .mcp.json; ready; sleep 600"), &[]);
         sandbox.wait_ready();
         engine.kill();
-        let shown = sandbox.wiggum(&["config", "show"]).exits(0);
+        // Its watchdog may be about to end what it started.
+        let shown = sandbox.launch(&sandbox.root, &["config", "show"]).outcome_only().exits(0);
         assert!(!shown.stdout.contains("planted"), "{shown:?}");
-        assert_eq!(shown.stdout.contains('7'), before.is_some(), "{shown:?}");
-        sandbox.wiggum(&["mcp", "list"]).never_says("sh");
+        assert_eq!(shown.stdout.contains("4711"), before.is_some(), "{shown:?}");
+        sandbox.launch(&sandbox.root, &["mcp", "list"]).outcome_only().never_says("sh");
         sandbox.run("echo done > work.txt; claim", &["--verify", "test -f work.txt"]).exits(0);
         assert!(!sandbox.base().join("planted").exists());
         assert_eq!(sandbox.exists("wiggum.toml").then(|| sandbox.read("wiggum.toml")).as_deref(), before);
         // What a person writes between runs is in force.
-        sandbox.write("wiggum.toml", "[limits]\niterations = 9\n");
-        sandbox.wiggum(&["config", "show"]).exits(0).says("9");
+        sandbox.write("wiggum.toml", "[limits]\niterations = 4712\n");
+        sandbox.wiggum(&["config", "show"]).exits(0).says("4712");
     }
 }
 
