@@ -254,7 +254,7 @@ pub(crate) fn settings_of(
     })
 }
 
-/// What an agent's own section says of its model's prices counts for that model, unless [prices] says otherwise.
+/// What an agent's own section says of its model's prices counts for that model, unless `[prices]` says otherwise.
 fn adopt_prices(prices: &mut BTreeMap<String, Prices>, config: &Config) {
     let first = config.agent.name.iter();
     for name in first.chain(config.agents.keys()) {
