@@ -310,17 +310,55 @@ fn the_final_account_holds_what_was_foreseen_against_the_truth() {
 fn claude_without_cost(sandbox: &Sandbox) {
     let init = r#"{"type":"system","subtype":"init","model":"model-x","session_id":"s","tools":[]}"#;
     let result = r#"{"type":"result","subtype":"success","is_error":false,"num_turns":1,"session_id":"s","result":"<promise>DONE</promise>","usage":{"input_tokens":1000000,"output_tokens":100000,"cache_read_input_tokens":0,"cache_creation_input_tokens":0}}"#;
+    claude(sandbox, &format!("echo x >> \"$WIGGUM_TASK_ID.txt\"\nprintf '%s\\n' '{init}' '{result}'\n"));
+}
+
+/// The agent `mine`, which speaks as Claude Code does.
+fn claude(sandbox: &Sandbox, script: &str) {
     let program = sandbox.base().join("agents/claude");
-    let text = format!(
-        "#!/bin/sh\ncat > /dev/null\necho x >> \"$WIGGUM_TASK_ID.txt\"\nprintf '%s\\n' '{init}' '{result}'\n"
-    );
-    fs::write(&program, text).unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(&program, mode).unwrap();
+    fs::write(&program, format!("#!/bin/sh\ncat > /dev/null\n{script}")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let agent =
         format!("[agents.mine]\nfamily = \"claude\"\nprogram = {:?}\n", program.display().to_string());
     sandbox.write("wiggum.toml", &agent);
     sandbox.commit_all("configuration");
+}
+
+/// It does not end by itself at its ceiling, as the real one does.
+#[test]
+fn claude_is_stopped_when_its_own_limit_does_not_hold() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    claude(
+        &sandbox,
+        r#"echo '{"type":"system","subtype":"init","model":"claude-sonnet-4-5","session_id":"s","tools":[]}'
+        i=0; while [ $i -lt 45 ]; do i=$((i+1))
+        echo '{"type":"assistant","session_id":"s","message":{"id":"m'$i'","role":"assistant","model":"claude-sonnet-4-5","content":[{"type":"tool_use","id":"t'$i'","name":"Bash","input":{"command":"true"}}],"usage":{"input_tokens":100000,"output_tokens":8000}}}'
+        echo '{"type":"user","session_id":"s","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t'$i'","content":"ok"}]}}'
+        sleep 0.3; done
+        echo '{"type":"result","subtype":"success","is_error":false,"session_id":"s","result":"<promise>DONE</promise>","total_cost_usd":18.9}'
+        "#,
+    );
+    sandbox.wiggum(&["run", "--headless", "--agent", "mine", "--max-cost", "1"]).exits(4);
+    let spent = json(&sandbox, &["cost", "--json"])["total"]["cost_usd"].as_f64().unwrap();
+    assert!((1.0..2.2).contains(&spent), "one call to cross the limit, one to see that it goes on: {spent}");
+}
+
+#[test]
+fn a_cost_below_zero_gives_nothing_back() {
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"session_id":"s","result":"<promise>DONE</promise>","total_cost_usd":-50,"usage":{"input_tokens":1000000,"output_tokens":0}}"#;
+    let init =
+        r#"{"type":"system","subtype":"init","model":"claude-sonnet-4-5","session_id":"s","tools":[]}"#;
+    let script = format!(
+        "printf '%s ' \"$@\" >> \"$SANDBOX/args\"\necho x >> \"$WIGGUM_TASK_ID.txt\"\nprintf '%s\\n' '{init}' '{result}'\n"
+    );
+    claude(&sandbox, &script);
+    sandbox
+        .wiggum(&["run", "--headless", "--agent", "mine", "--max-cost", "10", "--sandbox", "none"])
+        .exits(0);
+    sandbox.wiggum(&["cost"]).exits(0).says("$6.00");
+    let args = sandbox.note("args");
+    assert!(args.contains("--max-budget-usd 10") && args.contains("--max-budget-usd 7"), "{args}");
 }
 
 #[test]
@@ -454,7 +492,7 @@ fn loops_of_one_project_spend_no_more_than_it_has_but_for_calls_under_way() {
     sandbox.commit_all("backlog");
     let trees: Vec<PathBuf> = (0..4).map(|number| sandbox.base().join(format!("tree{number}"))).collect();
     for tree in &trees {
-        sandbox.git(&["worktree", "add", "-q", "--detach", tree.to_str().unwrap()]);
+        sandbox.git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
     }
     let calls = sandbox.base().join("calls");
     let scenario = scenario(&sandbox, COST, &format!("{{ run = \"echo x >> '{}'\" }},", calls.display()));
@@ -496,7 +534,7 @@ fn loops_of_one_project_spend_no_more_than_it_has_but_for_calls_under_way() {
 fn a_call_is_settled_as_soon_as_it_is_over() {
     let mut sandbox = Sandbox::with_tasks(&["A"]);
     sandbox.env("WIGGUM_BUDGET_PROJECT_COST", "5");
-    // The check waits for us once.
+    // Another run of the check would wait for the pipes again.
     sandbox.env("WIGGUM_CHECKS_CLEAN", "never");
     sandbox.make_pipe("ready");
     sandbox.make_pipe("go");
@@ -529,6 +567,8 @@ fn loops_of_all_repositories_share_what_the_organisation_has() {
     let args = ["run", "--headless", "--scenario", &scenario];
     let run = sandbox.launch(&other, &args).outcome_only().exits(4);
     assert!(run.stdout.contains("spent $1.10 of $1.00 (organisation budget)"), "{}", run.stdout);
+    // What `--max-cost` raises is another budget.
+    assert!(run.stdout.contains("raise the budget of the organisation (organisation_cost"), "{}", run.stdout);
     let registry = Registry::open_existing(&data.join(Registry::FILE)).unwrap().unwrap();
     let entries = registry.entries().unwrap();
     let seen: Vec<_> =

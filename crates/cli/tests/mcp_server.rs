@@ -93,7 +93,7 @@ fn the_first_answer_wins_and_the_second_is_told_whose_it_was() {
     let inbox = client.tool("list_inbox", json!({}));
     assert_eq!(inbox["questions"][0]["options"], json!(["left", "right"]), "{inbox}");
     let refused = client.refused("answer", json!({"question": "q1", "answer": "7"}));
-    assert!(refused.contains("options 1 to 2"), "{refused}");
+    assert!(refused.contains("it takes 1-2"), "{refused}");
     assert_eq!(client.tool("answer", json!({"question": "q1", "answer": "2"}))["state"], "kept");
     let refused = client.refused("answer", json!({"question": "q1", "answer": "1"}));
     assert!(refused.contains("answered already: option 2"), "{refused}");

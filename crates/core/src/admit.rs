@@ -107,11 +107,9 @@ impl Admission {
 pub fn admit(state: &Loop, proposal: &Proposal) -> Admission {
     let mut gate = Gate::new(state, proposal);
     gate.refuse_singly();
-    gate.refuse_unknown_dependencies();
-    gate.refuse_cycles();
-    gate.refuse_unknown_dependencies();
+    gate.settle();
     gate.refuse_surplus();
-    gate.refuse_unknown_dependencies();
+    gate.settle();
     gate.admission()
 }
 
@@ -306,6 +304,23 @@ impl<'a> Gate<'a> {
         if let Change::Add(task) = &self.proposal.changes[place] {
             self.added.remove(&task.id);
         }
+    }
+
+    /// Until all that is left fits: a refused update leaves what the task depended on before, which may close a
+    /// circle with other updates.
+    fn settle(&mut self) {
+        loop {
+            let before = self.refused();
+            self.refuse_unknown_dependencies();
+            self.refuse_cycles();
+            if self.refused() == before {
+                return;
+            }
+        }
+    }
+
+    fn refused(&self) -> usize {
+        self.refusals.iter().flatten().count()
     }
 
     /// What depends on a task that is refused is refused too, and so on.

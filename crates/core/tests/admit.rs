@@ -165,6 +165,15 @@ fn nothing_waits_on_itself() {
     );
 }
 
+/// Found by chance: the update of b falls with c, so that b depends on a as before, on which a would wait.
+#[test]
+fn what_a_refused_update_leaves_closes_no_circle() {
+    let state = loop_of(&["a", "b: a"]);
+    let proposal = proposal(Proposer::Agent, &["+ c: c", "~ b: c", "~ a: b"]);
+    let refused = wiggum_core::admit(&state, &proposal).refused;
+    assert_eq!(refused.iter().map(|refused| refused.place).collect::<Vec<_>>(), [0, 1, 2]);
+}
+
 #[test]
 fn there_is_room_for_so_many() {
     let mut policy = Policy::default();

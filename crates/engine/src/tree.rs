@@ -35,9 +35,9 @@ const MAX_EXAMINED: usize = 200;
 impl Engine<'_> {
     /// Before anything else: what is tracked, and what belongs to the loop rather than to a task.
     pub(crate) fn look_at_repository(&mut self) -> Result<(), EngineError> {
+        self.watched.recall_own_files(&self.dir.guard_dir(self.journal.id));
         let Some(git) = &self.git else { return Ok(()) };
         git.exclude_state_dir()?;
-        self.watched.recall_own_files(&self.dir.guard_dir(self.journal.id));
         self.watched.backlog_tracked = self.is_tracked(git, &self.settings.backlog_name)?;
         self.watched.excluded = vec![self.settings.backlog_name.clone()];
         let status = git.status()?;

@@ -28,7 +28,7 @@ pub(crate) struct Watched {
     /// Submodules in which files were not committed when the run began.
     pub(crate) uncommitted_inside: Vec<String>,
     own: Vec<OwnFile>,
-    /// The copies are those of `own`.
+    /// It is known what was there before the attempt that may lie in the workspace.
     is_noted: bool,
 }
 
@@ -167,8 +167,9 @@ impl Watched {
         }
     }
 
-    /// What an engine before us remembered.
+    /// What an engine before us remembered of an attempt that may still lie there.
     pub(crate) fn recall_own_files(&mut self, copies: &Path) {
+        self.is_noted = copies.join(IN_TREE).exists();
         for own in &mut self.own {
             own.before = read(&copy_in(copies, &own.name));
         }
@@ -187,7 +188,8 @@ impl Watched {
     /// asked about them, or the next attempt needs them.
     fn changed_own_files(&self, git: Option<&Git>) -> Result<Vec<&OwnFile>, EngineError> {
         let mut changed = Vec::new();
-        for own in &self.own {
+        // What nobody looked at before cannot be put back.
+        for own in self.own.iter().filter(|_| self.is_noted) {
             let now = read(&own.path);
             if now == own.before {
                 continue;

@@ -154,6 +154,22 @@ fn settings_of_an_attempt_that_was_cut_short_are_not_in_force() {
     }
 }
 
+/// What a person wrote stays, whoever finds it after a kill.
+#[test]
+fn settings_of_a_person_outlast_a_kill_without_git() {
+    let sandbox = Sandbox::plain();
+    sandbox.write("PRD.json", &crate::support::prd(&["A"]));
+    sandbox.write("wiggum.toml", "[checks]\nbaseline = \"off\"\n");
+    sandbox.write(".mcp.json", "{}\n");
+    sandbox.make_pipe("ready");
+    let engine = sandbox.start("hang", &[]);
+    sandbox.wait_ready();
+    engine.kill();
+    sandbox.run("echo done > work.txt; claim", &["--verify", "test -f work.txt"]).exits(0);
+    assert_eq!(sandbox.read("wiggum.toml"), "[checks]\nbaseline = \"off\"\n");
+    assert_eq!(sandbox.read(".mcp.json"), "{}\n");
+}
+
 #[test]
 fn the_next_attempt_gets_the_prompt_of_the_person() {
     let sandbox = project();
