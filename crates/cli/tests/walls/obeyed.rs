@@ -133,7 +133,7 @@ fn settings_of_an_attempt_that_was_cut_short_are_not_in_force() {
         }
         sandbox.make_pipe("ready");
         let planted = format!(
-            "printf '[checks]\\nverify = [\"touch {0}/planted\"]\\n[[notify]]\\nname = \"x\"\\ncommand = \"touch {0}/planted\"\\n' > wiggum.toml",
+            "printf '[checks]\\nverify = [\"touch {0}/planted\"]\\n[[notify]]\\nkind = \"command\"\\nname = \"x\"\\ncommand = \"touch {0}/planted\"\\n' > wiggum.toml",
             sandbox.base().display()
         );
         let server = "{\"mcpServers\": {\"x\": {\"command\": \"sh\"}}}";
@@ -152,22 +152,6 @@ fn settings_of_an_attempt_that_was_cut_short_are_not_in_force() {
         sandbox.write("wiggum.toml", "[limits]\niterations = 4712\n");
         sandbox.wiggum(&["config", "show"]).exits(0).says("4712");
     }
-}
-
-/// What a person wrote stays, whoever finds it after a kill.
-#[test]
-fn settings_of_a_person_outlast_a_kill_without_git() {
-    let sandbox = Sandbox::plain();
-    sandbox.write("PRD.json", &crate::support::prd(&["A"]));
-    sandbox.write("wiggum.toml", "[checks]\nbaseline = \"off\"\n");
-    sandbox.write(".mcp.json", "{}\n");
-    sandbox.make_pipe("ready");
-    let engine = sandbox.start("hang", &[]);
-    sandbox.wait_ready();
-    engine.kill();
-    sandbox.run("echo done > work.txt; claim", &["--verify", "test -f work.txt"]).exits(0);
-    assert_eq!(sandbox.read("wiggum.toml"), "[checks]\nbaseline = \"off\"\n");
-    assert_eq!(sandbox.read(".mcp.json"), "{}\n");
 }
 
 #[test]
