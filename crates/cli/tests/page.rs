@@ -183,7 +183,7 @@ fn a_loop_is_told_as_it_is_and_as_it_was() {
         assert_eq!(left, (counts.total - counts.done - counts.skipped) as u64, "{}", envelope.seq);
         let then = page.get(&format!("/api/v1/loops/main?at={}", envelope.seq));
         assert_eq!(then["counts"]["done"], state.tasks.counts().done, "{}", envelope.seq);
-        assert_eq!(then["current"]["task"].as_str(), state.open.as_ref().map(|open| open.task.as_str()));
+        assert_eq!(then["current"]["task"].as_str(), state.open.here().map(|open| open.task.as_str()));
         assert_eq!(then["seq"], envelope.seq);
     }
     let tasks = page.get("/api/v1/loops/main/tasks?limit=1&from=1");

@@ -13,8 +13,6 @@ mod verdict;
 
 use std::fmt;
 
-use jiff::Timestamp;
-
 pub use rule::Rule;
 
 use crate::event::{Envelope, Event};
@@ -47,7 +45,7 @@ pub fn check<'a>(journal: impl IntoIterator<Item = &'a Envelope>) -> Vec<Violati
     for envelope in journal {
         let mut found = check_order(&state, envelope);
         found.extend(calls.check(&state, &envelope.event));
-        found.extend(check_event(&state, &envelope.event, envelope.at));
+        found.extend(check_event(&state, envelope));
         let seq = envelope.seq;
         violations.extend(found.into_iter().map(|(rule, message)| Violation { seq, rule, message }));
         state.apply(envelope);
@@ -66,7 +64,9 @@ fn check_order(before: &Loop, envelope: &Envelope) -> Vec<Broken> {
     found
 }
 
-fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<Broken> {
+fn check_event(before: &Loop, envelope: &Envelope) -> Option<Broken> {
+    let Envelope { event, at, v, .. } = envelope;
+    let at = *at;
     match event {
         Event::LoopCreated { .. } => {
             (before.seq != 0).then(|| (Rule::CreatedOnce, "the loop exists already".to_owned()))
@@ -77,7 +77,7 @@ fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<Broken> {
         }
         Event::IterationStarted { iteration, task, attempt, agent, accepted, .. } => {
             let by_agent = !accepted && !before.is_own_work(task);
-            start::check(before, *iteration, task, *attempt)
+            start::check(before, *v, *iteration, task, *attempt)
                 .or_else(|| start::check_agent(before, task, agent, at).filter(|_| !accepted))
                 .or_else(|| start::check_baseline(before, task, *accepted))
                 .or_else(|| start::check_breaker(before, at).filter(|_| !accepted))
@@ -94,7 +94,7 @@ fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<Broken> {
         | Event::WorkEnded { iteration, attempt, .. }
         | Event::AgentReported { iteration, attempt, .. } => {
             verdict::check_fence(before, *iteration, *attempt, Stage::Agent)
-                .or_else(|| check_worker(before, event))
+                .or_else(|| check_worker(before, *iteration, event))
         }
         Event::BudgetAlert { .. } => budget::check_alert(before, event),
         Event::BudgetAsked { granted, figures } => budget::check_asked(before, *granted, figures),
@@ -103,11 +103,11 @@ fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<Broken> {
         }
         Event::EvidenceGathered { iteration, attempt, .. } => {
             verdict::check_fence(before, *iteration, *attempt, Stage::Judging)
-                .or_else(|| verdict::check_evidence(before))
+                .or_else(|| verdict::check_evidence(before, *iteration))
         }
         Event::Judged { iteration, attempt, verdict, signals: _ } => {
             verdict::check_fence(before, *iteration, *attempt, Stage::Judging)
-                .or_else(|| verdict::check(before, verdict))
+                .or_else(|| verdict::check(before, *iteration, verdict))
         }
         Event::TaskCompleted { iteration, task, attempt, verified, .. } => {
             verdict::check_completion(before, *iteration, task, *attempt, *verified)
@@ -119,8 +119,7 @@ fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<Broken> {
             verdict::check_landing(before, *iteration, *attempt, Rule::AlteredAccepted)
         }
         Event::Interrupted { iteration, attempt, .. } | Event::CommitsFound { iteration, attempt, .. } => {
-            let open = before.open.as_ref();
-            let fits = open.is_some_and(|open| open.iteration == *iteration && open.attempt == *attempt);
+            let fits = before.open.get(*iteration).is_some_and(|open| open.attempt == *attempt);
             (!fits).then(|| (Rule::InterruptedOnce, format!("iteration {iteration} is not under way")))
         }
         Event::HandoffStarted { iteration, attempt, .. } => check_handoff(before, *iteration, *attempt),
@@ -134,7 +133,7 @@ fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<Broken> {
         }
         Event::HealthChanged { iteration, attempt, health, .. } => {
             verdict::check_fence(before, *iteration, *attempt, Stage::Agent)
-                .or_else(|| check_health(before, *health))
+                .or_else(|| check_health(before, *iteration, *health))
         }
         Event::QuestionAnswered { id, .. } => {
             (!before.questions.contains_key(id)).then(|| (Rule::AnswerOfOpen, format!("{id} is not open")))
@@ -173,7 +172,7 @@ fn check_event(before: &Loop, event: &Event, at: Timestamp) -> Option<Broken> {
 
 /// The untouched tree is checked before an agent works on it.
 fn check_untouched(before: &Loop) -> Option<Broken> {
-    let at_work = before.open.as_ref().is_some_and(|open| !open.own);
+    let at_work = before.open.iter().any(|open| !open.own);
     at_work
         .then(|| (Rule::UntouchedTree, "the untouched tree is checked while an agent works on it".to_owned()))
 }
@@ -187,15 +186,15 @@ fn check_run(before: &Loop, run: u32) -> Option<Broken> {
 }
 
 /// Agents report, and the engine works, each on what is theirs.
-fn check_worker(before: &Loop, event: &Event) -> Option<Broken> {
-    let own = before.open.as_ref()?.own;
+fn check_worker(before: &Loop, iteration: Iteration, event: &Event) -> Option<Broken> {
+    let own = before.open.get(iteration)?.own;
     let fits = own != matches!(event, Event::AgentReported { .. });
     (!fits).then(|| (Rule::WorkByItsOwn, "somebody else works on it".to_owned()))
 }
 
 /// No step of the sequence is left out, but where an agent is ended without further ado.
-fn check_health(before: &Loop, health: Health) -> Option<Broken> {
-    let vitals = &before.open.as_ref()?.vitals;
+fn check_health(before: &Loop, iteration: Iteration, health: Health) -> Option<Broken> {
+    let vitals = &before.open.get(iteration)?.vitals;
     let rules = &before.policy.health;
     let abrupt = before.policy.agents.silence.is_some();
     let follows = match (vitals.health, health) {
@@ -217,7 +216,7 @@ fn check_health(before: &Loop, health: Health) -> Option<Broken> {
 
 /// The agent at work hands over, or the iteration that has just ended did.
 fn check_handoff(before: &Loop, iteration: Iteration, attempt: Attempt) -> Option<Broken> {
-    if before.open.is_some() {
+    if !before.open.is_empty() {
         return verdict::check_fence(before, iteration, attempt, Stage::Agent);
     }
     let due = before.handoffs.due.as_ref();
@@ -235,7 +234,7 @@ fn check_checkpoint(before: &Loop, previous: Option<&str>, sha256: &str) -> Opti
 }
 
 fn check_restore(before: &Loop, to_seq: Seq) -> Option<Broken> {
-    if before.open.is_some() || before.restoring.is_some() {
+    if !before.open.is_empty() || before.restoring.is_some() {
         return Some((Rule::RestoreAlone, "a restore in the middle of something else".to_owned()));
     }
     (to_seq > before.seq).then(|| (Rule::RestoreBack, "a restore of what has not happened".to_owned()))
@@ -244,16 +243,14 @@ fn check_restore(before: &Loop, to_seq: Seq) -> Option<Broken> {
 /// What lies in the work tree is under a ref, or nobody's.
 fn check_reset(before: &Loop) -> Option<Broken> {
     let unkept = before.unkept.as_ref().map(|(task, _)| task);
-    let task = unkept.or(before.open.as_ref().map(|open| &open.task))?;
+    let task = unkept.or(before.open.here().map(|open| &open.task))?;
     Some((Rule::ResetAfterKeeping, format!("the work tree is reset with work of {task} in it")))
 }
 
 fn check_status(before: &Loop, task: &TaskId, status: FileStatus) -> Option<Broken> {
     let entry = before.task(task)?;
-    let landing = before
-        .open
-        .as_ref()
-        .is_some_and(|open| open.task == *task && matches!(open.stage, Stage::Landing { .. }));
+    let landing =
+        before.open.of_task(task).is_some_and(|open| matches!(open.stage, Stage::Landing { .. }));
     // Taken back where the commit did not come about.
     let is_true = status == entry.state.file_status() || (landing && status == FileStatus::Done);
     (!is_true).then(|| {

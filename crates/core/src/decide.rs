@@ -245,7 +245,7 @@ pub fn decide(state: &Loop, now: Timestamp) -> Plan {
     if !state.run.active {
         return Plan::default();
     }
-    if let Some(open) = state.open.as_ref().filter(|_| !planted(Mutant::StartsBeside)) {
+    if let Some(open) = state.open.here().filter(|_| !planted(Mutant::StartsBeside)) {
         return go_on(state, open, now);
     }
     if let Some(plan) = tidy(state) {
@@ -762,7 +762,7 @@ fn start_with(state: &Loop, entry: &TaskEntry, agent: String, accepted: bool) ->
         return one(Action::ResetWorkspace);
     }
     one(Action::StartIteration {
-        iteration: state.iterations.saturating_add(1 + u32::from(planted(Mutant::SkipsNumber))),
+        iteration: state.next_number(&task).saturating_add(u32::from(planted(Mutant::SkipsNumber))),
         task,
         attempt: if planted(Mutant::MiscountsAttempts) { 1 } else { entry.attempts.saturating_add(1) },
         agent,
@@ -800,10 +800,10 @@ fn ask_or_end(state: &Loop, now: Timestamp) -> Plan {
 /// Ends the run, with the workspace as its user would want to find it: the unfinished work is under
 /// a ref and comes back with its task.
 fn end(state: &Loop, now: Timestamp, reason: EndReason, detail: String) -> Plan {
-    if state.open.is_none() && state.git && state.workspace != Workspace::Clean {
+    if state.open.is_empty() && state.git && state.workspace != Workspace::Clean {
         return one(Action::ResetWorkspace);
     }
-    if state.open.is_none()
+    if state.open.is_empty()
         && let Some((commit, step)) = clean::next_for_tip(state, reason)
     {
         if let Some(detail) = termination::time_is_up(state, now) {

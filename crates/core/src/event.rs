@@ -20,7 +20,9 @@ use crate::signal::support::Signal;
 use crate::task::{FileStatus, Task};
 
 /// Version of the event shapes written by this build.
-pub const EVENT_VERSION: u32 = 1;
+///
+/// Since version 2 the number of an interrupted iteration goes to the next iteration of the same task only.
+pub const EVENT_VERSION: u32 = 2;
 
 /// An event with its place in the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

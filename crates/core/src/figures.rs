@@ -179,7 +179,7 @@ pub fn decide(state: &Loop, figures: &Figures, model: Option<&str>, now: Timesta
     let mut plan = next_step(state, figures, now);
     // Its end will tell.
     let at_work = |open: &&OpenIteration| open.stage == Stage::Agent && !figures.finished;
-    if let Some(open) = state.open.as_ref().filter(at_work)
+    if let Some(open) = state.open.here().filter(at_work)
         && let Some(usage) = figures.worth_recording(state, open)
     {
         let (iteration, attempt) = (open.iteration, open.attempt);
@@ -192,7 +192,7 @@ pub fn decide(state: &Loop, figures: &Figures, model: Option<&str>, now: Timesta
 /// Whether the agent goes on, hands over or is stopped.
 fn next_step(state: &Loop, figures: &Figures, now: Timestamp) -> Plan {
     let at_work = |open: &&OpenIteration| open.stage == Stage::Agent && open.over_budget.is_none();
-    let Some(open) = state.open.as_ref().filter(at_work).filter(|_| !figures.finished) else {
+    let Some(open) = state.open.here().filter(at_work).filter(|_| !figures.finished) else {
         return Plan::default();
     };
     if let Some(gauge) = figures.over_budget(state, open) {

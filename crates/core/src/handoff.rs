@@ -133,7 +133,7 @@ pub(crate) fn percent_spent(spent: f64, limit: f64) -> u32 {
 /// Does what the agent at work has used so far bring a budget over its threshold? `shared` is what is
 /// known of budgets that other loops spend from too.
 pub fn by_spending(state: &Loop, usage: Usage, shared: Option<Shared>) -> Option<Trigger> {
-    let (open, used) = (state.open.as_ref()?, Sum::from(usage));
+    let (open, used) = (state.open.here()?, Sum::from(usage));
     let mut gauges = budget::gauges_with(state, shared).chain(budget::task_gauges(state, &open.task));
     let trigger = gauges.find_map(|Gauge { spent, unit, limit, .. }| {
         state.policy.handoff.by_budget(spent, spent + used.get(unit), limit)

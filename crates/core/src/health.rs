@@ -268,7 +268,7 @@ fn moved(before: Sample, now: Sample, elapsed: u64) -> bool {
 
 /// What is next for the agent at work, and when.
 pub fn decide(state: &Loop, pulse: &Pulse, now: Timestamp) -> Plan {
-    let Some(open) = state.open.as_ref().filter(|open| open.stage == Stage::Agent) else {
+    let Some(open) = state.open.here().filter(|open| open.stage == Stage::Agent) else {
         return Plan::default();
     };
     let vitals = &open.vitals;

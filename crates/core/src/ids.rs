@@ -65,7 +65,7 @@ pub type Seq = u64;
 pub type Epoch = u64;
 
 /// Number of an iteration, counted over the whole life of the loop; the first is 1.
-/// An interrupted iteration is started again under the same number.
+/// An interrupted iteration is started again under the same number, by its own task.
 pub type Iteration = u32;
 
 /// Number of an attempt at one task; the first is 1. Interruptions are not counted.

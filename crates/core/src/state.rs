@@ -35,7 +35,7 @@ use crate::signal::support::Rows;
 use crate::task::{FileStatus, Task};
 use crate::tasks::{TaskEntry, TaskState, Tasks};
 
-pub use open::{Inspection, OpenIteration, Seen, Stage};
+pub use open::{Inspection, OpenIteration, Seen, Stage, UnderWay};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Loop {
@@ -58,10 +58,12 @@ pub struct Loop {
     /// What the last iterations have in common.
     pub rows: Rows,
     pub tasks: Tasks,
-    /// The iteration under way. One at a time for now; what it may do is in its stage.
-    pub open: Option<OpenIteration>,
+    /// The iterations under way. One at a time for now; what it may do is in its stage.
+    pub open: UnderWay,
     /// The number of the newest iteration.
     pub iterations: Iteration,
+    /// The numbers of interrupted iterations: the next one of the same task has the number again.
+    pub interrupted: BTreeMap<TaskId, Iteration>,
     /// Iterations that count against the limit, over all runs and before the first of them.
     pub used: u32,
     pub questions: BTreeMap<QuestionId, OpenQuestion>,
@@ -205,33 +207,42 @@ impl Loop {
             Event::BacklogBroken { message } => self.backlog_broken = Some(message.clone()),
             Event::StatusWritten { task, status } => self.note_written(task, *status),
             event @ Event::IterationStarted { .. } => self.start_iteration(event, at),
-            Event::UsageSeen { usage, model, .. } => {
-                self.note_open(|open| open.seen = Some(Seen { usage: *usage, model: model.clone() }));
+            Event::UsageSeen { iteration, usage, model, .. } => {
+                let seen = Seen { usage: *usage, model: model.clone() };
+                self.note_open(*iteration, |open| open.seen = Some(seen));
             }
-            Event::Charged { usage, model, .. } => {
-                self.note_open(|open| open.seen = None);
-                self.charge(*usage, model.as_deref(), at);
+            Event::Charged { iteration, usage, model, .. } => {
+                self.note_open(*iteration, |open| open.seen = None);
+                self.charge(*iteration, *usage, model.as_deref(), at);
             }
-            event @ Event::AgentEnded { usage, facts, .. } => self.end_agent(event, *usage, facts, at),
-            Event::CallStarted { server, tool, repeatable, .. } => {
-                self.start_call(server, tool, *repeatable);
+            event @ Event::AgentEnded { iteration, usage, facts, .. } => {
+                self.end_agent(*iteration, event, *usage, facts, at);
             }
-            Event::WorkEnded { duration, result, error, uncertain, permanent, .. } => {
-                self.end_work(*duration, result, error.as_ref(), *uncertain);
-                self.note_open(|open| open.permanent = *permanent);
+            Event::CallStarted { iteration, server, tool, repeatable, .. } => {
+                self.start_call(*iteration, server, tool, *repeatable);
             }
-            Event::AgentReported { report, .. } => self.take_report(report),
-            Event::CommitsFound { commit, .. } => {
-                self.note_open(|open| {
+            Event::WorkEnded { iteration, duration, result, error, uncertain, permanent, .. } => {
+                self.end_work(*iteration, *duration, result, error.as_ref(), *uncertain);
+                self.note_open(*iteration, |open| open.permanent = *permanent);
+            }
+            Event::AgentReported { iteration, report, .. } => {
+                self.note_open(*iteration, |open| open.take_report(report));
+            }
+            Event::CommitsFound { iteration, commit, .. } => {
+                self.note_open(*iteration, |open| {
                     open.base = Some(commit.clone());
                     // What was checked was another tree.
                     open.forget_evidence();
                 });
                 self.checkpoints.committed(Some(commit));
             }
-            Event::TreeTaken { flags, .. } => self.note_open(|open| open.take_tree(flags)),
-            Event::TreeAltered { .. } => self.note_open(OpenIteration::alter_tree),
-            Event::EvidenceGathered { evidence, .. } => self.note_open(|open| open.gather(evidence)),
+            Event::TreeTaken { iteration, flags, .. } => {
+                self.note_open(*iteration, |open| open.take_tree(flags));
+            }
+            Event::TreeAltered { iteration, .. } => self.note_open(*iteration, OpenIteration::alter_tree),
+            Event::EvidenceGathered { iteration, evidence, .. } => {
+                self.note_open(*iteration, |open| open.gather(evidence));
+            }
             Event::BaselineStarted { command } => self.baseline.under_way = Some(command.clone()),
             Event::BaselineChecked { command, outcome, evidence, .. } => {
                 self.baseline.under_way = None;
@@ -250,23 +261,27 @@ impl Loop {
             }
             Event::RepairPlanned { task } => self.baseline.repair = Some(task.clone()),
             Event::CleanChecked { commit, evidence } => self.clean.note(&self.policy, commit, evidence),
-            event @ Event::WorkInspected { .. } => self.note_open(|open| open.inspect(event)),
-            Event::Judged { verdict, .. } => self.judge(verdict, at),
+            event @ Event::WorkInspected { iteration, .. } => {
+                self.note_open(*iteration, |open| open.inspect(event));
+            }
+            Event::Judged { iteration, verdict, .. } => self.judge(*iteration, verdict, at),
             Event::WorkKept { task, commit, reference, .. } => self.keep_work(task, commit, reference),
             Event::WorkspaceReset { .. } => {
                 self.workspace = Workspace::Clean;
                 self.unkept = None;
             }
-            Event::TaskCompleted { task, verified, attempt, commit, .. } => {
+            Event::TaskCompleted { iteration, task, verified, attempt, commit } => {
                 if let Some(commit) = commit.as_ref().filter(|_| *verified) {
                     self.baseline.committed(&self.policy, commit);
                 }
                 self.checkpoints.committed(commit.as_ref());
-                let base = self.open.as_ref().and_then(|open| open.base.as_ref());
+                let base = self.open.get(*iteration).and_then(|open| open.base.as_ref());
                 self.clean.committed(task, base, commit.as_ref());
-                self.complete(task, *attempt, *verified, at);
+                self.complete(*iteration, task, *attempt, *verified, at);
             }
-            Event::CommitRefused { output, .. } => self.refuse_commit(&output.excerpt, at),
+            Event::CommitRefused { iteration, output, .. } => {
+                self.refuse_commit(*iteration, &output.excerpt, at);
+            }
             Event::TaskFailed { task, reason } => {
                 self.to_fail.retain(|(failing, _)| failing != task);
                 self.set_state(task, TaskState::Failed { reason: reason.clone() }, at);
@@ -288,14 +303,17 @@ impl Loop {
                 self.spending.look(*figures, *granted, at);
                 self.reconsider_order(at);
             }
-            Event::BudgetReached { scope, unit, spent, limit, resets_at, .. } => {
-                self.reach_budget(Gauge::told(*scope, *unit, *spent, *limit, *resets_at), at);
+            Event::BudgetReached { iteration, scope, unit, spent, limit, resets_at, .. } => {
+                let gauge = Gauge::told(*scope, *unit, *spent, *limit, *resets_at);
+                self.reach_budget(*iteration, gauge, at);
             }
             Event::QuestionRaised { id, task, question } => self.raise(*id, task, question, at),
             Event::QuestionAnswered { id, answer, .. } => self.answer(*id, answer, at),
-            Event::Nudged { text, delivered, by, .. } => self.note_nudge(text, *delivered, by),
-            Event::HealthChanged { health, last_beat, detail, .. } => {
-                self.change_health(*health, *last_beat, detail, at);
+            Event::Nudged { iteration, text, delivered, by, .. } => {
+                self.note_nudge(*iteration, text, *delivered, by);
+            }
+            Event::HealthChanged { iteration, health, last_beat, detail, .. } => {
+                self.change_health(*iteration, *health, *last_beat, detail, at);
             }
             Event::HandoffStarted { iteration, trigger, asked, .. } => {
                 self.start_handoff(*iteration, trigger, *asked, at);
@@ -319,7 +337,7 @@ impl Loop {
                 self.breaker.close();
             }
             Event::StopRequested { by } => self.run.stop_requested = Some(by.clone()),
-            Event::Interrupted { .. } => self.interrupt(at),
+            Event::Interrupted { iteration, .. } => self.interrupt(*iteration, at),
             Event::UserChangesSetAside { commit, .. } => self.user_changes = Some(commit.clone()),
             Event::UserChangesPutBack { .. } => self.user_changes = None,
             Event::RunEnded { reason, detail, .. } => {
@@ -348,6 +366,18 @@ impl Loop {
     /// Would its next attempt be one of the iterations that are limited?
     pub(crate) fn counts(&self, entry: &TaskEntry) -> bool {
         self.policy.limits.retries_count || !entry.came_to_nothing
+    }
+
+    /// The number of a task's next iteration: that of its interrupted one, or a new one.
+    pub fn next_number(&self, task: &TaskId) -> Iteration {
+        let interrupted = self.interrupted.get(task).copied();
+        interrupted.unwrap_or(self.iterations.saturating_add(1))
+    }
+
+    /// How many iterations there were, those apart that were interrupted and not begun again.
+    pub fn total_iterations(&self) -> u32 {
+        let interrupted = u32::try_from(self.interrupted.len()).unwrap_or(u32::MAX);
+        self.iterations.saturating_sub(interrupted)
     }
 
     pub fn task(&self, id: &TaskId) -> Option<&TaskEntry> {
@@ -408,7 +438,7 @@ impl Loop {
         order: Option<&[TaskId]>,
         at: Timestamp,
     ) {
-        if let Some(open) = &mut self.open {
+        for open in self.open.iter_mut() {
             open.added.extend(added.iter().map(|task| task.id.clone()));
             open.added.retain(|id| !removed.contains(id));
         }
@@ -438,7 +468,7 @@ impl Loop {
 
     /// What is checked, and what was asked for, is what the task said when its attempt began.
     fn keep_former_spec(&mut self, task: &Task) {
-        let Some(open) = self.open.as_mut().filter(|open| open.task == task.id) else { return };
+        let Some(open) = self.open.of_task_mut(&task.id) else { return };
         if let Some(entry) = self.tasks.get(&task.id) {
             open.spec.get_or_insert_with(|| Box::new(entry.spec.clone()));
         }
@@ -452,7 +482,7 @@ impl Loop {
     /// While its agent works, or because of how it ended.
     fn start_handoff(&mut self, iteration: Iteration, trigger: &Trigger, asked: bool, at: Timestamp) {
         self.handoffs.due = None;
-        match self.open.as_mut().filter(|open| open.iteration == iteration) {
+        match self.open.get_mut(iteration) {
             Some(open) => open.handoff = Some(Handover { trigger: trigger.clone(), since: at, asked }),
             None => {
                 self.handoffs.pending = Some(trigger.clone());
@@ -466,8 +496,8 @@ impl Loop {
     }
 
     /// The agent comes to an end, and another goes on from there once there is money for it.
-    fn reach_budget(&mut self, gauge: Gauge, at: Timestamp) {
-        let Some(open) = &mut self.open else { return };
+    fn reach_budget(&mut self, iteration: Iteration, gauge: Gauge, at: Timestamp) {
+        let Some(open) = self.open.get_mut(iteration) else { return };
         let trigger = Trigger::Budget { percent: handoff::percent_spent(gauge.spent, gauge.limit) };
         open.over_budget = Some(gauge);
         open.handoff = Some(Handover { trigger, since: at, asked: false });
@@ -493,7 +523,9 @@ impl Loop {
             self.baseline.is_past = true;
         }
         self.checkpoints.iteration_started(open.base.as_ref(), open.branch.as_ref());
-        self.iterations = open.iteration;
+        self.iterations = self.iterations.max(open.iteration);
+        // Journals of the first version give the number to whichever task comes next.
+        self.interrupted.retain(|task, number| *task != open.task && *number != open.iteration);
         self.run.iterations = self.run.iterations.saturating_add(u32::from(open.counts));
         self.used = self.used.saturating_add(u32::from(open.counts));
         // Whatever was to be asked about it before, somebody has decided.
@@ -503,7 +535,7 @@ impl Loop {
             if open.carried.is_some() { Workspace::Holds(open.task.clone()) } else { Workspace::Clean };
         self.set_state(&open.task, TaskState::Running, open.started_at);
         self.accept_kept(&open.task.clone(), None);
-        self.open = Some(open);
+        self.open.begin(open);
     }
 
     /// Checks that pass now leave nothing to ask about.
@@ -521,12 +553,19 @@ impl Loop {
         }
     }
 
-    fn end_agent(&mut self, event: &Event, usage: Option<Usage>, facts: &AgentFacts, at: Timestamp) {
-        self.close_question_of_agent();
+    fn end_agent(
+        &mut self,
+        iteration: Iteration,
+        event: &Event,
+        usage: Option<Usage>,
+        facts: &AgentFacts,
+        at: Timestamp,
+    ) {
+        self.close_question_of_agent(iteration);
         if let Some(usage) = usage {
-            self.charge(usage, facts.model.as_deref(), at);
+            self.charge(iteration, usage, facts.model.as_deref(), at);
         }
-        if let Some(open) = &mut self.open {
+        if let Some(open) = self.open.get_mut(iteration) {
             self.handoffs.note_window(&open.agent, facts.context);
             open.model.clone_from(&facts.model);
             open.end_agent(event);
@@ -534,8 +573,8 @@ impl Loop {
     }
 
     /// What happens to an iteration matters only while it is open.
-    fn note_open(&mut self, note: impl FnOnce(&mut OpenIteration)) {
-        if let Some(open) = &mut self.open {
+    fn note_open(&mut self, iteration: Iteration, note: impl FnOnce(&mut OpenIteration)) {
+        if let Some(open) = self.open.get_mut(iteration) {
             note(open);
         }
     }
@@ -561,8 +600,8 @@ impl Loop {
     }
 
     /// What the agent under way did not hear is for the next attempt.
-    fn note_nudge(&mut self, text: &str, delivered: bool, by: &str) {
-        if let Some(open) = self.open.as_ref().filter(|_| !delivered && !health::is_call(by))
+    fn note_nudge(&mut self, iteration: Iteration, text: &str, delivered: bool, by: &str) {
+        if let Some(open) = self.open.get(iteration).filter(|_| !delivered && !health::is_call(by))
             && let Some(slot) = self.tasks.slot(&open.task)
         {
             self.tasks.entries[slot].guidance.push(text.to_owned());
@@ -572,18 +611,18 @@ impl Loop {
     /// A new engine runs all checks of an attempt again: what one of them leaves in the work tree is
     /// gone with the engine before, and the next may need it.
     fn check_anew(&mut self) {
-        if let Some(open) = self.open.as_mut().filter(|open| open.stage == Stage::Judging) {
+        for open in self.open.iter_mut().filter(|open| open.stage == Stage::Judging) {
             open.forget_evidence();
         }
     }
 
     /// A call is over, or was cut short, and used so much.
-    fn charge(&mut self, usage: Usage, model: Option<&str>, at: Timestamp) {
+    fn charge(&mut self, iteration: Iteration, usage: Usage, model: Option<&str>, at: Timestamp) {
         self.usage += usage;
         self.run.usage += usage;
         let has_price = model.is_some_and(|model| price::find_own(&self.policy.prices, model).is_some());
         self.spending.charge(usage, has_price || !usage.is_unpriced(), at);
-        if let Some(slot) = self.open.as_ref().and_then(|open| self.tasks.slot(&open.task)) {
+        if let Some(slot) = self.open.get(iteration).and_then(|open| self.tasks.slot(&open.task)) {
             self.tasks.entries[slot].spent += Sum::from(usage);
         }
         self.reconsider_order(at);
@@ -599,19 +638,24 @@ impl Loop {
         }
     }
 
-    fn change_health(&mut self, health: Health, last_beat: Option<Timestamp>, detail: &str, at: Timestamp) {
+    fn change_health(
+        &mut self,
+        iteration: Iteration,
+        health: Health,
+        last_beat: Option<Timestamp>,
+        detail: &str,
+        at: Timestamp,
+    ) {
         match health {
-            Health::Healthy => self.close_question_of_agent(),
+            Health::Healthy => self.close_question_of_agent(iteration),
             Health::Terminated => {
-                let by_person = self.open.as_ref().is_some_and(|open| open.vitals.is_told());
+                let by_person = self.open.get(iteration).is_some_and(|open| open.vitals.is_told());
                 self.run.terminations = if by_person { 0 } else { self.run.terminations + 1 };
-                self.close_question_of_agent();
+                self.close_question_of_agent(iteration);
             }
             Health::Degraded | Health::Stuck | Health::Failing => {}
         }
-        if let Some(open) = &mut self.open {
-            open.vitals.change(health, last_beat, detail, at);
-        }
+        self.note_open(iteration, |open| open.vitals.change(health, last_beat, detail, at));
     }
 
     /// A person accepted the kept work of a task as it is.

@@ -6,7 +6,7 @@
 
 use crate::baseline::nothing_done;
 use crate::event::{BlobRef, Claim, ClaimSource, Evidence, Exit, Failure, Question, Report};
-use crate::ids::TaskId;
+use crate::ids::{Iteration, TaskId};
 use crate::mutant::{Mutant, planted};
 use crate::policy::Millis;
 use crate::question;
@@ -54,6 +54,17 @@ impl OpenIteration {
         let is_idle = |evidence: &Evidence| nothing_done(&evidence.output.excerpt).is_some();
         !self.evidence.is_empty() && self.evidence.iter().all(is_idle)
     }
+
+    pub(crate) fn take_report(&mut self, report: &Report) {
+        let reported = &mut self.reported;
+        match report {
+            Report::Done { text } => {
+                reported.claim = Some(Claim { text: text.clone(), source: ClaimSource::Tool });
+            }
+            Report::Question { question } => reported.questions.push(question.clone()),
+            Report::Progress { text } => reported.progress = Some(text.clone()),
+        }
+    }
 }
 
 impl Loop {
@@ -61,20 +72,21 @@ impl Loop {
         self.task(task).is_some_and(|entry| !entry.spec.work.is_agents())
     }
 
-    pub(crate) fn start_call(&mut self, server: &str, tool: &str, repeatable: bool) {
-        if let Some(open) = &mut self.open {
+    pub(crate) fn start_call(&mut self, iteration: Iteration, server: &str, tool: &str, repeatable: bool) {
+        if let Some(open) = self.open.get_mut(iteration) {
             open.call = Some(Call { what: format!("{tool} of {server}"), repeatable });
         }
     }
 
     pub(crate) fn end_work(
         &mut self,
+        iteration: Iteration,
         duration: Millis,
         result: &BlobRef,
         error: Option<&Failure>,
         uncertain: bool,
     ) {
-        let Some(open) = &mut self.open else { return };
+        let Some(open) = self.open.get_mut(iteration) else { return };
         open.stage = Stage::Judging;
         open.agent_duration = duration;
         open.message.clone_from(&result.excerpt);
@@ -112,18 +124,6 @@ impl Loop {
         if let Some(slot) = self.tasks.slot(task) {
             let entry = &mut self.tasks.entries[slot];
             entry.fate = entry.fate.map(|_| Fate::Happened);
-        }
-    }
-
-    pub(crate) fn take_report(&mut self, report: &Report) {
-        let Some(open) = &mut self.open else { return };
-        let reported = &mut open.reported;
-        match report {
-            Report::Done { text } => {
-                reported.claim = Some(Claim { text: text.clone(), source: ClaimSource::Tool });
-            }
-            Report::Question { question } => reported.questions.push(question.clone()),
-            Report::Progress { text } => reported.progress = Some(text.clone()),
         }
     }
 }

@@ -20,7 +20,7 @@ fn check(world: &World, expected: [Activity; 3]) {
 fn at_work() -> World {
     let mut world = World::new(1, Mood::Idle);
     world.start(&["a", "b"]);
-    go_on_until(&mut world, |state| state.open.as_ref().is_some_and(|open| open.stage == Stage::Agent));
+    go_on_until(&mut world, |state| state.open.here().is_some_and(|open| open.stage == Stage::Agent));
     world
 }
 
@@ -109,7 +109,7 @@ fn how_a_run_ended_is_shown_whoever_is_gone_since() {
 fn the_task_of_an_engine_that_is_gone_is_interrupted() {
     let mut world = World::new(1, Mood::Idle);
     world.start(&["a", "b<a"]);
-    go_on_until(&mut world, |state| state.open.as_ref().is_some_and(|open| open.stage == Stage::Agent));
+    go_on_until(&mut world, |state| state.open.here().is_some_and(|open| open.stage == Stage::Agent));
     let words = ["running", "interrupted", "interrupted"];
     for (engine, word) in ENGINES.into_iter().zip(words) {
         let why = |task: &str| why_seen(&world.state, &task.into(), engine, world.now).unwrap().to_string();

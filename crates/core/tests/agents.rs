@@ -40,7 +40,7 @@ fn next_agent(world: &mut World) -> Option<String> {
 }
 
 fn fails_with(world: &mut World, trouble: Trouble) {
-    let open = world.state.open.clone().unwrap();
+    let open = world.state.open.here().cloned().unwrap();
     let text = "no".to_owned();
     world.push(Event::AgentEnded {
         iteration: open.iteration,
@@ -84,7 +84,7 @@ fn a_limit_is_waited_out_and_costs_nothing() {
     assert_eq!((world.state.run.iterations, entry.attempts, entry.failures), (0, 0, 0));
     world.now = reset;
     assert_eq!(next_agent(&mut world).as_deref(), Some("one"));
-    assert_eq!(world.state.open.as_ref().unwrap().attempt, 1);
+    assert_eq!(world.state.open.here().unwrap().attempt, 1);
     world.run();
     assert_eq!(world.ended(), EndReason::GoalAchieved);
 }

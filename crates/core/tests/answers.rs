@@ -124,7 +124,7 @@ impl World {
                 redefined: Vec::new(),
             }),
             Action::Land { iteration, attempt } => {
-                let task = self.state.open.as_ref().map(|open| open.task.clone()).expect("it is open");
+                let task = self.state.open.here().map(|open| open.task.clone()).expect("it is open");
                 self.push(Event::TaskCompleted { iteration, attempt, task, verified: true, commit: None });
             }
             Action::WriteStatus { task, status } => self.push(Event::StatusWritten { task, status }),
@@ -142,7 +142,7 @@ impl World {
 
     /// As the engine does: what is known to have happened is not done again.
     fn work(&mut self, task: &TaskId, ends: Ends) {
-        let open = self.state.open.clone().expect("it is open");
+        let open = self.state.open.here().cloned().expect("it is open");
         let (iteration, attempt) = (open.iteration, open.attempt);
         let entry = self.state.task(task).expect("it is known");
         let is_call = matches!(entry.spec.work, Work::McpCall { .. }) && entry.fate.is_none();

@@ -43,7 +43,7 @@ fn sound(world: &World) {
 /// Fails the agents one after the other until the run ends or so many have failed.
 fn fail(world: &mut World, times: u32, trouble: &Trouble, text: impl Fn(u32) -> String) {
     for time in 0..times {
-        while world.state.run.active && world.state.open.is_none() {
+        while world.state.run.active && world.state.open.is_empty() {
             let plan = decide(&world.state, world.now);
             plan.actions.iter().for_each(|action| world.perform(action));
             if let Some(at) = plan.wake_at.filter(|_| plan.actions.is_empty()) {
@@ -58,7 +58,7 @@ fn fail(world: &mut World, times: u32, trouble: &Trouble, text: impl Fn(u32) -> 
 
 /// Lets the run end if it has to.
 fn settle(world: &mut World) {
-    while world.state.run.active && world.state.open.is_none() {
+    while world.state.run.active && world.state.open.is_empty() {
         let plan = decide(&world.state, world.now);
         if plan.actions.is_empty() {
             return;
@@ -233,7 +233,7 @@ fn progress_a_completion_and_a_person_begin_the_row_anew() {
 
     let mut nudged = idle_twice();
     nudged.run_until(|event| matches!(event, Event::IterationStarted { .. }));
-    let open = nudged.state.open.clone().unwrap();
+    let open = nudged.state.open.here().cloned().unwrap();
     nudged.push(Event::Nudged {
         iteration: open.iteration,
         attempt: open.attempt,

@@ -36,7 +36,7 @@ fn now(world: &World) -> Checkpoint {
 
 /// Ends the agent at work as told.
 fn end_agent(world: &mut World, message: &str, claim: bool, error: Option<&str>, exit: Exit) {
-    let open = world.state.open.clone().expect("an agent is at work");
+    let open = world.state.open.here().cloned().expect("an agent is at work");
     let text = |text: &str| text.to_owned();
     world.push(Event::AgentEnded {
         iteration: open.iteration,

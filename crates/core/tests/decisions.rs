@@ -240,7 +240,7 @@ fn a_new_engine_checks_an_attempt_anew() {
     world.start(&["a"]);
     world.run_until(|event| matches!(event, Event::EvidenceGathered { .. }));
     world.resume();
-    let open = world.state.open.as_ref().unwrap();
+    let open = world.state.open.here().unwrap();
     assert_eq!((open.evidence.len(), open.tree_taken), (0, true));
     world.run();
     assert_eq!(world.ended(), EndReason::GoalAchieved);

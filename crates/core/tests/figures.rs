@@ -105,7 +105,7 @@ impl Spender {
     }
 
     fn end(&mut self, answers: u64, claims: bool, trouble: Option<Trouble>) {
-        let open = self.world.state.open.clone().expect("an agent is at work");
+        let open = self.world.state.open.here().cloned().expect("an agent is at work");
         self.spent.push(answers * self.cents);
         self.world.push(Event::AgentEnded {
             iteration: open.iteration,
@@ -314,7 +314,7 @@ fn what_other_loops_spend_meanwhile_counts() {
     let others = Account { reserved: Sum { cost_usd: 0.95, tokens: 0 }, ..Account::default() };
     figures.look(Shared { project: others, organisation: others });
     assert_eq!(spender.follow(&figures), Some(StopWhy::OverBudget));
-    let gauge = spender.world.state.open.as_ref().unwrap().over_budget.unwrap();
+    let gauge = spender.world.state.open.here().unwrap().over_budget.unwrap();
     assert_eq!(gauge.scope, Scope::Project);
     // Also where they took all of it before its first answer, which may be its last.
     let mut spender = Spender::new(10, &["a"], |world| world.policy.budget.project = dollars(1.0));
@@ -459,7 +459,7 @@ fn who_ends_by_itself_at_its_ceiling_is_left_to_do_so() {
 
 /// An agent that stops by itself, because what is left is too little for its next call.
 fn stops_short(spender: &mut Spender) {
-    let open = spender.world.state.open.clone().unwrap();
+    let open = spender.world.state.open.here().cloned().unwrap();
     let used = Sum::from(usage(2 * spender.cents));
     let gauge = budget::nearest(&spender.world.state, &open.task, used).unwrap();
     spender.world.push(figures::reached(&open, gauge));
@@ -494,7 +494,7 @@ fn too_little_left_for_a_task_fails_the_task() {
     assert!(spender.starts());
     stops_short(&mut spender);
     assert!(spender.starts());
-    assert_eq!(spender.world.state.open.as_ref().unwrap().task.as_str(), "b");
+    assert_eq!(spender.world.state.open.here().unwrap().task.as_str(), "b");
     let failed = spender.world.journal.iter().find_map(|envelope| match &envelope.event {
         Event::TaskFailed { reason, .. } => Some(reason.clone()),
         _ => None,
@@ -508,7 +508,7 @@ fn too_little_left_for_a_task_fails_the_task() {
 fn an_interruption_leaves_the_decision_to_the_figures() {
     let mut spender = Spender::new(45, &["a"], |world| world.policy.budget.own = dollars(1.0));
     assert!(spender.starts());
-    let open = spender.world.state.open.clone().unwrap();
+    let open = spender.world.state.open.here().cloned().unwrap();
     let gauge = budget::nearest(&spender.world.state, &open.task, Sum::default()).unwrap();
     spender.world.push(figures::reached(&open, gauge));
     // The engine is gone before the agent's end is on record.

@@ -60,7 +60,7 @@ impl Patient {
     }
 
     fn at_work(&self) -> bool {
-        self.world.state.open.as_ref().is_some_and(|open| open.stage == Stage::Agent)
+        self.world.state.open.here().is_some_and(|open| open.stage == Stage::Agent)
     }
 
     fn minutes(&self) -> u64 {
@@ -148,7 +148,7 @@ impl Patient {
     }
 
     fn health(&self) -> Health {
-        self.world.state.open.as_ref().unwrap().vitals.health
+        self.world.state.open.here().unwrap().vitals.health
     }
 
     fn check(&self, expected: &[(u64, &str)]) {
@@ -182,7 +182,7 @@ fn silence_is_nudged_three_times_then_a_person_is_asked_then_the_agent_is_ended(
     patient.world.set_mood(Mood::Liar);
     patient.next_agent();
     assert!(patient.world.journal.iter().any(|e| matches!(e.event, Event::WorkKept { .. })));
-    let open = patient.world.state.open.clone().unwrap();
+    let open = patient.world.state.open.here().cloned().unwrap();
     assert_eq!((open.task.as_str(), open.attempt, open.carried.is_some()), ("a", 2, true));
     assert_eq!(open.vitals.health, Health::Healthy);
 }
@@ -221,7 +221,7 @@ fn an_agent_that_answers_a_nudge_is_healthy_again_and_the_count_begins_anew() {
     let mut patient = Patient::new(|_| {});
     patient.until_minute(45).beat().until_minute(46);
     assert_eq!(patient.health(), Health::Healthy);
-    assert_eq!(patient.world.state.open.as_ref().unwrap().vitals.nudges, 0);
+    assert_eq!(patient.world.state.open.here().unwrap().vitals.nudges, 0);
     patient.until_minute(80).check(&[
         (15, "degraded"),
         (30, "stuck"),

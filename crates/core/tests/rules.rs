@@ -55,7 +55,7 @@ fn work_that_is_accepted_against_the_former_definition_of_its_checks() {
             None => matches!(event, Event::WorkInspected { .. }),
         };
         world.run_until(stop);
-        let open = world.state.open.clone().unwrap();
+        let open = world.state.open.here().cloned().unwrap();
         let (iteration, attempt) = (open.iteration, open.attempt);
         let verdict = Verdict::Accepted { verified: true };
         world.push(Event::Judged { iteration, attempt, verdict, signals: Vec::new() });

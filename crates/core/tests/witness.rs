@@ -103,7 +103,7 @@ fn accepted_work_that_was_interrupted_is_still_accepted() {
     world.run_until(|event| matches!(event, Event::QuestionRaised { .. }));
     answer(&mut world, 1, Answer::Option { number: 1 });
     world.run_until(|event| matches!(event, Event::IterationStarted { accepted: true, .. }));
-    let open = world.state.open.clone().unwrap();
+    let open = world.state.open.here().cloned().unwrap();
     world.push(Event::Interrupted {
         iteration: open.iteration,
         attempt: open.attempt,

@@ -105,7 +105,7 @@ impl ChosenSession {
 impl Engine<'_> {
     /// An agent that misses a key tells people to log in; it was us who kept the key.
     pub(crate) fn with_withheld(&self, mut failure: Failure) -> Failure {
-        let agent = self.journal.state.open.as_ref().and_then(|open| self.settings.agent(&open.agent));
+        let agent = self.journal.state.open.here().and_then(|open| self.settings.agent(&open.agent));
         if let Some(advice) = agent.and_then(|agent| agent.about_withheld(&failure.message)) {
             failure.message = format!("{}; {advice}", failure.message.trim_end_matches('.'));
         }
@@ -164,7 +164,7 @@ impl Engine<'_> {
 
     /// What the agent at work can do.
     pub(crate) fn abilities_at_work(&self) -> Abilities {
-        let open = self.journal.state.open.as_ref();
+        let open = self.journal.state.open.here();
         let agent = open.and_then(|open| self.settings.agent(&open.agent));
         agent.map(|agent| agent.driver.abilities()).unwrap_or_default()
     }

@@ -14,7 +14,7 @@ use crate::error::EngineError;
 /// The task of which the file may say that somebody works on it, after a crash.
 pub(crate) fn last_worked_on(state: &Loop) -> Option<TaskId> {
     let ended = || state.recent.back().map(|ended| ended.task.clone());
-    state.open.as_ref().map(|open| open.task.clone()).or_else(ended)
+    state.open.here().map(|open| open.task.clone()).or_else(ended)
 }
 
 /// How often attempts at a task failed, and when the last one ended.

@@ -76,7 +76,7 @@ impl Engine<'_> {
         if former {
             self.put_former_in_place()?;
         }
-        let Some(task) = self.journal.state.open.as_ref().map(|open| open.task.clone()) else {
+        let Some(task) = self.journal.state.open.here().map(|open| open.task.clone()) else {
             return Ok(true);
         };
         let env = self.environment(iteration, &task, attempt);
@@ -111,7 +111,7 @@ impl Engine<'_> {
         if self.check.is_some() {
             return Ok(false);
         }
-        let env = self.environment(self.journal.state.iterations + 1, task, 1);
+        let env = self.environment(self.journal.state.next_number(task), task, 1);
         self.begin_baseline(Purpose::Task { task: task.clone(), command: check.command.clone() }, env)
     }
 
@@ -236,7 +236,7 @@ impl Engine<'_> {
     }
 
     fn gather(&mut self, check: &Check, former: bool, ended: Ended, output: &str) {
-        let Some(open) = &self.journal.state.open else { return };
+        let Some(open) = self.journal.state.open.here() else { return };
         let (iteration, attempt) = (open.iteration, open.attempt);
         let evidence = self.evidence(check, former, ended, output);
         self.record(Event::EvidenceGathered { iteration, attempt, evidence });

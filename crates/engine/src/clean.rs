@@ -70,7 +70,7 @@ impl Engine<'_> {
         let state = &self.journal.state;
         let (task, iteration, attempt) = match of {
             CleanOf::Attempt { iteration, attempt } => {
-                (state.open.as_ref().map(|open| &open.task), *iteration, *attempt)
+                (state.open.here().map(|open| &open.task), *iteration, *attempt)
             }
             CleanOf::Commit(_) => {
                 let task = state.clean.tasks.last();

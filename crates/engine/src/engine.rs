@@ -419,7 +419,7 @@ impl<'a> Engine<'a> {
             git = Some(found.with_confinement(confinement));
         }
         let (sender, inputs) = sync_channel(INPUTS);
-        if settings.prompt.is_none() && state.open.is_some() {
+        if settings.prompt.is_none() && !state.open.is_empty() {
             // The agent of before a crash may have removed it; it will be put back.
             settings.prompt = prompt_in_use(&dir.guard_dir(id));
         }
@@ -623,7 +623,7 @@ impl<'a> Engine<'a> {
                 self.take_requests()?;
             }
             self.choose_index()?;
-            if self.journal.state.open.is_none() {
+            if self.journal.state.open.is_empty() {
                 self.read_backlog()?;
             }
             let mut plan = decide(&self.journal.state, self.clock.now());
@@ -635,7 +635,7 @@ impl<'a> Engine<'a> {
                 self.take(input)?;
                 continue;
             }
-            if self.journal.state.open.is_none() {
+            if self.journal.state.open.is_empty() {
                 self.tell_attempts(None)?;
             }
             self.flush()?;
@@ -676,7 +676,7 @@ impl<'a> Engine<'a> {
         if let Some(git) = &self.git {
             git.clear_dead_lock()?;
         }
-        match self.journal.state.open.clone() {
+        match self.journal.state.open.here().cloned() {
             Some(open) => self.recover_ended_git(&open),
             None => Ok(()),
         }
@@ -767,7 +767,7 @@ impl<'a> Engine<'a> {
         }
         self.take_back_done()?;
         self.put_attempt_aside()?;
-        if self.journal.state.unkept.is_none() && self.journal.state.open.is_none() && self.git.is_some() {
+        if self.journal.state.unkept.is_none() && self.journal.state.open.is_empty() && self.git.is_some() {
             if self.journal.state.workspace != wiggum_core::state::Workspace::Clean {
                 self.reset_workspace()?;
             }
@@ -776,7 +776,7 @@ impl<'a> Engine<'a> {
                 self.put_back_user_changes(&commit)?;
             }
         }
-        if self.journal.state.open.is_none() {
+        if self.journal.state.open.is_empty() {
             self.tell_attempts(None)?;
         }
         self.flush()
@@ -795,7 +795,7 @@ impl<'a> Engine<'a> {
     /// The commit of the attempt under way did not come about: the backlog, which says already that its task is done,
     /// has to wait for it.
     fn take_back_done(&mut self) -> Result<(), EngineError> {
-        let Some(open) = &self.journal.state.open else { return Ok(()) };
+        let Some(open) = self.journal.state.open.here() else { return Ok(()) };
         let task = open.task.clone();
         match self.journal.state.status_due.contains(&task) {
             true => self.write_status(&task, FileStatus::Open),
@@ -890,7 +890,7 @@ impl<'a> Engine<'a> {
                 check.process.stop(Stop::Asked, grace);
                 self.check = None;
             }
-            None if self.journal.state.open.is_none() => return Ok(false),
+            None if self.journal.state.open.is_empty() => return Ok(false),
             None => {}
         }
         self.interrupt_iteration("stopped", 0)?;
@@ -965,7 +965,7 @@ impl<'a> Engine<'a> {
                 self.record(Event::Noticed { task: None, message });
             }
         }
-        let Some(open) = self.journal.state.open.clone() else { return Ok(()) };
+        let Some(open) = self.journal.state.open.here().cloned() else { return Ok(()) };
         let (iteration, attempt) = (open.iteration, open.attempt);
         let kept = self.undo_attempt(&open)?;
         self.record(Event::Interrupted {
@@ -1137,7 +1137,7 @@ impl<'a> Engine<'a> {
 
     /// Is the open iteration in the hands of its agent?
     pub(crate) fn agent_stage(&self) -> bool {
-        self.journal.state.open.as_ref().is_some_and(|open| open.stage == Stage::Agent)
+        self.journal.state.open.here().is_some_and(|open| open.stage == Stage::Agent)
     }
 }
 

@@ -105,7 +105,7 @@ impl Engine<'_> {
 
     /// Puts the former definition in place, unless it is.
     pub(crate) fn put_former_in_place(&mut self) -> Result<(), EngineError> {
-        let (Some(git), Some(open)) = (&self.git, &self.journal.state.open) else { return Ok(()) };
+        let (Some(git), Some(open)) = (&self.git, self.journal.state.open.here()) else { return Ok(()) };
         let Some(base) = open.base.as_deref().filter(|_| !self.former_in_place) else { return Ok(()) };
         let files = &self.redefinition.former.files;
         let as_before: Vec<&str> =

@@ -16,7 +16,7 @@ impl Engine<'_> {
     /// An agent tells how full its context is.
     pub(crate) fn heed_context(&mut self, used: u64, window: Option<u64>) {
         let (now, state) = (self.clock.now(), &self.journal.state);
-        let Some(open) = &state.open else { return };
+        let Some(open) = state.open.here() else { return };
         // Some agents tell the size of their context only at the end: it is that of the last time.
         let window = window.or_else(|| state.handoffs.window(&open.agent));
         if let (Some(window), Some(agent)) = (window, &mut self.agent) {
@@ -26,7 +26,7 @@ impl Engine<'_> {
 
     /// Asks the agent at work to wrap up if it can be spoken to; what follows is decided as always.
     pub(crate) fn start_handoff(&mut self, trigger: Trigger) {
-        let Some(open) = &self.journal.state.open else { return };
+        let Some(open) = self.journal.state.open.here() else { return };
         let at_work = open.stage == Stage::Agent && open.handoff.is_none();
         if !at_work || self.agent.as_ref().is_none_or(|agent| agent.stopping.is_some()) {
             return;
@@ -38,7 +38,7 @@ impl Engine<'_> {
 
     /// The agent's own word, at its end, that another should go on.
     pub(crate) fn note_handoff(&mut self, notes: &Notes) {
-        let Some(open) = self.journal.state.open.as_ref().filter(|open| open.handoff.is_none()) else {
+        let Some(open) = self.journal.state.open.here().filter(|open| open.handoff.is_none()) else {
             return;
         };
         if notes.handoff.is_some() {

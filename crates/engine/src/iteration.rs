@@ -359,7 +359,7 @@ impl Engine<'_> {
     /// The agent's iteration ends without outcome. Nobody will ask what it claimed, but the statuses
     /// it wrote must not be read as a person's word later.
     pub(crate) fn interrupt_agent(&mut self, reason: &str, ended_processes: u32) -> Result<(), EngineError> {
-        if let Some(task) = self.journal.state.open.as_ref().map(|open| open.task.clone()) {
+        if let Some(task) = self.journal.state.open.here().map(|open| open.task.clone()) {
             let (_, flags) = self.guard_backlog(&task)?;
             self.notice_taken_back(&task, &flags);
         }
@@ -368,7 +368,7 @@ impl Engine<'_> {
 
     /// What an agent used until it was stopped is spent, though its iteration does not count.
     fn charge_interrupted(&mut self, usage: Option<Usage>, finished: &Finished) {
-        let open = self.journal.state.open.as_ref().map(|open| (open.iteration, open.attempt));
+        let open = self.journal.state.open.here().map(|open| (open.iteration, open.attempt));
         if let (Some(usage), Some((iteration, attempt))) = (usage, open) {
             let model = finished.facts.model.clone();
             self.record(Event::Charged { iteration, attempt, usage, model });
@@ -384,7 +384,7 @@ impl Engine<'_> {
         prompt: &str,
         mut flags: Vec<Flag>,
     ) -> Result<(), EngineError> {
-        let Some(open) = &self.journal.state.open else { return Ok(()) };
+        let Some(open) = self.journal.state.open.here() else { return Ok(()) };
         let (iteration, attempt, task) = (open.iteration, open.attempt, open.task.clone());
         let reported = open.reported.clone();
         let (ticked, backlog_flags) = self.guard_backlog(&task)?;

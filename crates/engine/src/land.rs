@@ -42,7 +42,7 @@ impl Engine<'_> {
     /// has to wait for another git.
     pub(crate) fn land(&mut self, iteration: Iteration, attempt: Attempt) -> Result<bool, EngineError> {
         crash::point("before landing");
-        let Some(open) = self.journal.state.open.clone() else { return Ok(true) };
+        let Some(open) = self.journal.state.open.here().cloned() else { return Ok(true) };
         let Stage::Landing { verified } = open.stage else { return Ok(true) };
         let Some(landing) = self.lock_for_landing()? else { return Ok(false) };
         if let Some(git) = &self.git

@@ -155,7 +155,7 @@ impl Engine<'_> {
     pub(crate) fn note_ceiling(&mut self, finished: &Finished, usage: Option<Usage>) {
         let stopped = finished.problem.as_ref().is_some_and(|problem| problem.trouble == Trouble::Budget);
         let state = &self.journal.state;
-        let Some(open) = state.open.as_ref().filter(|open| stopped && open.over_budget.is_none()) else {
+        let Some(open) = state.open.here().filter(|open| stopped && open.over_budget.is_none()) else {
             return;
         };
         let used = usage.map_or_else(Sum::default, Sum::from);

@@ -152,7 +152,7 @@ impl Engine<'_> {
     }
 
     fn record_nudge(&mut self, text: String, by: String, delivered: bool) {
-        if let Some(open) = &self.journal.state.open {
+        if let Some(open) = self.journal.state.open.here() {
             let (iteration, attempt) = (open.iteration, open.attempt);
             self.record(Event::Nudged { iteration, attempt, text, by, delivered });
         }

@@ -58,7 +58,7 @@ impl Engine<'_> {
     pub(crate) fn choose_index(&mut self) -> Result<(), EngineError> {
         let state = &self.journal.state;
         let holds_work =
-            state.open.is_some() || state.unkept.is_some() || state.workspace != Workspace::Clean;
+            !state.open.is_empty() || state.unkept.is_some() || state.workspace != Workspace::Clean;
         let (Some(git), Some(own)) = (&mut self.git, &mut self.own) else { return Ok(()) };
         match (holds_work, git.has_own_index()) {
             (true, false) => {
@@ -99,7 +99,7 @@ impl Engine<'_> {
     /// Makes the repository that the next program sees anew: HEAD is where the attempt began, the index is this one.
     pub(crate) fn renew_private(&self, index: &Path) -> Result<(), EngineError> {
         let (Some(git), Some(own)) = (&self.git, &self.own) else { return Ok(()) };
-        let head = match &self.journal.state.open {
+        let head = match self.journal.state.open.here() {
             Some(open) => Head { branch: open.branch.clone(), commit: open.base.clone() },
             None => git.head()?,
         };
@@ -116,7 +116,7 @@ impl Engine<'_> {
 
     /// The index that the next agent or check is to find in its repository.
     pub(crate) fn index_to_show(&self) -> PathBuf {
-        let taken = self.journal.state.open.as_ref().is_some_and(|open| open.tree_taken);
+        let taken = self.journal.state.open.here().is_some_and(|open| open.tree_taken);
         match (&self.git, taken) {
             (_, true) => self.taken_index(),
             (Some(git), false) => git.index_path(),

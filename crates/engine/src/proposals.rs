@@ -223,7 +223,7 @@ impl Engine<'_> {
 
     /// Puts tasks back that people added while the agent worked, and that it wrote over.
     pub(crate) fn keep_added(&mut self) -> Result<(), EngineError> {
-        let Some(open) = &self.journal.state.open else { return Ok(()) };
+        let Some(open) = self.journal.state.open.here() else { return Ok(()) };
         let is_lost =
             |id: &&TaskId| self.backlog.backlog().is_some_and(|file| file.task(id.as_str()).is_none());
         let lost: Vec<TaskId> = open.added.iter().filter(is_lost).cloned().collect();

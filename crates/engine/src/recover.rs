@@ -32,7 +32,7 @@ impl Engine<'_> {
 
     /// Settles an iteration that was under way when the engine before us ended.
     pub(crate) fn recover(&mut self, ended: u32) -> Result<(), EngineError> {
-        let Some(open) = self.journal.state.open.clone() else {
+        let Some(open) = self.journal.state.open.here().cloned() else {
             return self.keep_found_changes();
         };
         match open.stage {
@@ -70,12 +70,12 @@ impl Engine<'_> {
     /// committed meanwhile.
     pub(crate) fn return_to_attempt(&mut self) -> Result<(), EngineError> {
         self.keep_what_came()?;
-        let base = self.journal.state.open.as_ref().and_then(|open| open.base.clone());
+        let base = self.journal.state.open.here().and_then(|open| open.base.clone());
         for flag in self.note_found_commits()? {
             let message = format!("the commit {} {}", flag.what, flag.detail);
             self.record(Event::Noticed { task: None, message });
         }
-        let Some(open) = self.journal.state.open.as_ref().filter(|open| open.base != base) else {
+        let Some(open) = self.journal.state.open.here().filter(|open| open.base != base) else {
             return self.return_to_taken_tree();
         };
         let task = open.task.clone();

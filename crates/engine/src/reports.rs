@@ -152,7 +152,7 @@ impl Engine<'_> {
     }
 
     fn take_report(&mut self, path: &Path) -> Result<(), EngineError> {
-        let Some(open) = &self.journal.state.open else { return Ok(()) };
+        let Some(open) = self.journal.state.open.here() else { return Ok(()) };
         let (task, current) = (open.task.clone(), (open.iteration, open.attempt));
         let (at_work, by) = (open.stage == Stage::Agent, open.agent.clone());
         let now = self.clock.now();

@@ -70,12 +70,12 @@ pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated
         Request::Resume => Translated::Events(Vec::new()),
         Request::Stop => one(Event::StopRequested { by }),
         Request::Checkpoint => Translated::Checkpoint,
-        Request::Handoff => match &state.open {
+        Request::Handoff => match state.open.here() {
             Some(open) if open.handoff.is_some() => Translated::Events(Vec::new()),
             Some(open) if open.stage == Stage::Agent => Translated::Handoff,
             Some(_) | None => notice(None, "no handoff: no agent is at work".to_owned()),
         },
-        Request::Nudge { text } => match &state.open {
+        Request::Nudge { text } => match state.open.here() {
             Some(open) if open.stage == Stage::Agent || planted(Mutant::NudgesNobody) => {
                 Translated::Nudge(text.clone())
             }
@@ -131,7 +131,7 @@ pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated
                 }
             },
         },
-        Request::Report { iteration, attempt, report } => match &state.open {
+        Request::Report { iteration, attempt, report } => match state.open.here() {
             Some(open)
                 if (open.iteration, open.attempt) == (*iteration, *attempt)
                     && open.stage == Stage::Agent
@@ -160,7 +160,7 @@ pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated
 /// What a person's edit of the backlog brings that the loop does not know yet. During an iteration, the file may hold
 /// more than that, so it is taken in at once; between iterations the file itself is read.
 fn edited(state: &Loop, revision: &str, added: &[Task], removed: &[TaskId]) -> Option<Event> {
-    state.open.as_ref()?;
+    state.open.here()?;
     let is_known = |id: &TaskId| state.task(id).is_some_and(|entry| !entry.is_removed());
     let is_open = |id: &TaskId| state.task(id).is_some_and(|entry| entry.state != TaskState::Running);
     let added: Vec<Task> = added.iter().filter(|task| !is_known(&task.id)).cloned().collect();

@@ -83,7 +83,7 @@ impl Engine<'_> {
     /// Whatever an engine before us left half done is brought to an end first.
     fn come_to_rest(&mut self, ended: u32) -> Result<(), EngineError> {
         self.recover(ended)?;
-        if self.journal.state.open.is_some() {
+        if !self.journal.state.open.is_empty() {
             self.interrupt_iteration("the loop goes back to a checkpoint", 0)?;
         }
         if let Some((task, iteration)) = self.journal.state.unkept.clone() {

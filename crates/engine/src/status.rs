@@ -380,7 +380,7 @@ fn state_name(state: &Loop) -> &'static str {
     if let Some((reason, _)) = &state.run.ended {
         return reason.ending().state;
     }
-    match &state.open {
+    match state.open.here() {
         _ if state.run.number == 0 => "initializing",
         _ if state.paused => "paused",
         None if state.iterations == 0 && state.tasks.counts().total == 0 => "initializing",
@@ -400,7 +400,7 @@ fn is_done(state: &Loop) -> bool {
 
 /// Is what is being committed all that was left?
 pub(crate) fn is_completing(state: &Loop) -> bool {
-    state.open.as_ref().is_some_and(|open| is_last(state, open))
+    state.open.here().is_some_and(|open| is_last(state, open))
 }
 
 /// What is being landed is all that was left.
@@ -410,7 +410,7 @@ fn is_last(state: &Loop, open: &OpenIteration) -> bool {
 }
 
 fn health(state: &Loop) -> Option<HealthStatus> {
-    let vitals = &state.open.as_ref().filter(|open| open.stage == Stage::Agent)?.vitals;
+    let vitals = &state.open.here().filter(|open| open.stage == Stage::Agent)?.vitals;
     Some(HealthStatus {
         health: vitals.health.name().to_owned(),
         since: vitals.since,
@@ -434,13 +434,13 @@ fn breaker(state: &Loop) -> BreakerStatus {
 }
 
 fn handoff(state: &Loop) -> Option<String> {
-    let open = state.open.as_ref().and_then(|open| open.handoff.as_ref()).map(|handoff| &handoff.trigger);
+    let open = state.open.here().and_then(|open| open.handoff.as_ref()).map(|handoff| &handoff.trigger);
     open.or(state.handoffs.pending.as_ref()).filter(|_| state.run.active).map(ToString::to_string)
 }
 
 /// The agent is wrapping up, or has and nobody has gone on yet.
 fn hands_over(state: &Loop) -> bool {
-    let wraps_up = state.open.as_ref().is_some_and(|open| open.handoff.is_some());
+    let wraps_up = state.open.here().is_some_and(|open| open.handoff.is_some());
     wraps_up || state.handoffs.pending.is_some()
 }
 
@@ -455,7 +455,7 @@ pub fn budgets(state: &Loop, now: Timestamp) -> Vec<BudgetStatus> {
 }
 
 fn current(state: &Loop) -> Option<Current> {
-    let open = state.open.as_ref()?;
+    let open = state.open.here()?;
     let stage = match open.stage {
         Stage::Agent => "agent",
         Stage::Judging => "checks",
@@ -515,7 +515,7 @@ fn iteration_status(ended: &EndedIteration) -> IterationStatus {
 }
 
 fn task_id(state: &Loop) -> String {
-    let open = state.open.as_ref().map(|open| &open.task);
+    let open = state.open.here().map(|open| &open.task);
     let last = state.recent.back().map(|ended| &ended.task);
     open.or(last).map(ToString::to_string).unwrap_or_default()
 }

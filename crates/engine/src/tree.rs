@@ -43,18 +43,18 @@ impl Engine<'_> {
         let status = git.status()?;
         let changed = status.paths();
         // After a crash they may be the agent's.
-        if self.journal.state.open.is_none() {
+        if self.journal.state.open.is_empty() {
             self.watched.uncommitted_inside = status.uncommitted_inside;
         }
         for name in own_files(&self.settings) {
             // What the user changed there is not for a task to commit or to reset.
-            let by_user = match (&self.journal.state.open, self.watched.recalled(&name)) {
+            let by_user = match (self.journal.state.open.here(), self.watched.recalled(&name)) {
                 (Some(open), Some(before)) => in_base(git, open, &name)?.as_ref() != Some(before),
                 (Some(_), None) => false,
                 (None, _) => changed.contains(&name),
             };
             // One that an agent makes is its work.
-            let was_there = match &self.journal.state.open {
+            let was_there = match self.journal.state.open.here() {
                 Some(_) => self.watched.recalled(&name).is_some(),
                 None => self.settings.workspace().join(&name).exists(),
             };
@@ -75,7 +75,7 @@ impl Engine<'_> {
     /// Is this file the repository's? After a crash its agent may have added it, so what the attempt
     /// started from counts.
     fn is_tracked(&self, git: &Git, name: &str) -> Result<bool, EngineError> {
-        match &self.journal.state.open {
+        match self.journal.state.open.here() {
             Some(open) => Ok(in_base(git, open, name)?.is_some()),
             None => Ok(git.is_tracked(name)?),
         }
@@ -113,7 +113,7 @@ impl Engine<'_> {
     /// Once it is durable that no attempt lies in the workspace, what is there is in force again.
     pub(crate) fn forget_attempt(&mut self) -> Result<(), EngineError> {
         let state = &self.journal.state;
-        let lies_there = state.open.is_some() || (state.git && state.workspace != Workspace::Clean);
+        let lies_there = !state.open.is_empty() || (state.git && state.workspace != Workspace::Clean);
         if lies_there || !self.attempt_lies_there {
             self.attempt_lies_there |= lies_there;
             return Ok(());
@@ -130,7 +130,7 @@ impl Engine<'_> {
         let Some(git) = &self.git else { return Ok(()) };
         let state = &self.journal.state;
         let holds_work =
-            state.open.is_some() || state.unkept.is_some() || state.workspace != Workspace::Clean;
+            !state.open.is_empty() || state.unkept.is_some() || state.workspace != Workspace::Clean;
         if holds_work {
             return Ok(());
         }
@@ -291,7 +291,7 @@ impl Engine<'_> {
 
     pub(crate) fn take_tree(&mut self, iteration: Iteration, attempt: Attempt) -> Result<(), EngineError> {
         self.put_back_own_files()?;
-        let known = self.journal.state.open.as_ref().filter(|open| open.altered == 0);
+        let known = self.journal.state.open.here().filter(|open| open.altered == 0);
         let is_first = known.is_some();
         let mut flags = match known.map(|open| open.flags.clone()) {
             Some(known) => {
@@ -334,7 +334,7 @@ impl Engine<'_> {
 
     /// What the agent started is gone: a lock that is left belongs to a git that was killed.
     fn clear_locks(&self, git: &Git) -> Result<(), EngineError> {
-        let branch = self.journal.state.open.as_ref().and_then(|open| open.branch.as_deref());
+        let branch = self.journal.state.open.here().and_then(|open| open.branch.as_deref());
         if git.is_locked(branch) {
             git.clear_dead_lock()?;
         }
@@ -345,7 +345,7 @@ impl Engine<'_> {
     /// they change what judges it, nobody can be sure that they are not the agent's, unless they came when
     /// nothing of ours ran any more: they become part of its work, and are kept under a ref as well.
     pub(crate) fn note_found_commits(&mut self) -> Result<Vec<Flag>, EngineError> {
-        let (Some(git), Some(open)) = (&self.git, &self.journal.state.open) else { return Ok(Vec::new()) };
+        let (Some(git), Some(open)) = (&self.git, self.journal.state.open.here()) else { return Ok(Vec::new()) };
         let (iteration, attempt) = (open.iteration, open.attempt);
         let head = git.head()?;
         let moved = head.branch == open.branch && head.commit != open.base;
@@ -423,7 +423,7 @@ impl Engine<'_> {
     /// is put back: afterwards nobody could tell.
     pub(crate) fn touched(&mut self) -> Result<Vec<Flag>, EngineError> {
         let mut flags = self.watched.touched_own_files(self.git.as_ref())?;
-        let (Some(git), Some(open)) = (&self.git, &self.journal.state.open) else { return Ok(flags) };
+        let (Some(git), Some(open)) = (&self.git, self.journal.state.open.here()) else { return Ok(flags) };
         if self.own.is_some() {
             flags.extend(self.done_in_private(git, open)?);
             return Ok(flags);
@@ -455,7 +455,7 @@ impl Engine<'_> {
     /// Commits made since the attempt started, by the agent or by us, become changes of the index
     /// again; a branch the agent switched to is left; commits it threw away are there again.
     fn put_head_back(&self, git: &Git, iteration: Iteration) -> Result<Vec<Flag>, EngineError> {
-        let Some(open) = &self.journal.state.open else { return Ok(Vec::new()) };
+        let Some(open) = self.journal.state.open.here() else { return Ok(Vec::new()) };
         if self.own.is_some() {
             return match (self.went_back_to(git, open)?, &open.base) {
                 (Some(at), Some(base)) => self.redo_history(git, open, Some(&at), base, iteration),
@@ -514,7 +514,7 @@ impl Engine<'_> {
         if self.moved_while_checked()? {
             return Ok(());
         }
-        let Some(open) = self.journal.state.open.clone() else { return Ok(()) };
+        let Some(open) = self.journal.state.open.here().cloned() else { return Ok(()) };
         let mut flags = Vec::new();
         if !open.own {
             flags.extend(self.guard_backlog_in_checks(&open.task)?);
@@ -634,13 +634,13 @@ impl Engine<'_> {
 
     /// Did somebody commit while the attempt was checked? Then it is moved onto that, and checked again.
     fn moved_while_checked(&mut self) -> Result<bool, EngineError> {
-        let (Some(git), Some(open)) = (&self.git, &self.journal.state.open) else { return Ok(false) };
+        let (Some(git), Some(open)) = (&self.git, self.journal.state.open.here()) else { return Ok(false) };
         let (head, base) = (git.head()?, open.base.clone());
         if head.branch != open.branch || head.commit == base {
             return Ok(false);
         }
         self.return_to_attempt()?;
-        Ok(self.journal.state.open.as_ref().is_none_or(|open| open.base != base))
+        Ok(self.journal.state.open.here().is_none_or(|open| open.base != base))
     }
 
     /// Paths in which the work tree differs from the index, which is the tree that was taken.
@@ -663,7 +663,7 @@ impl Engine<'_> {
     /// The attempt under check goes out of the work tree; the saved index and a ref keep it until its
     /// checks run again. What an interrupted check had left behind is kept as well.
     pub(crate) fn put_attempt_aside(&mut self) -> Result<(), EngineError> {
-        let Some(open) = self.journal.state.open.clone() else { return Ok(()) };
+        let Some(open) = self.journal.state.open.here().cloned() else { return Ok(()) };
         match open.stage {
             Stage::Judging | Stage::Landing { .. } => {}
             Stage::Agent => return Ok(()),
@@ -690,7 +690,7 @@ impl Engine<'_> {
     /// The commit whose tree lies there without the attempt. Where the repository is not the agent's, nobody but
     /// the user can have moved its branch.
     fn tree_before(&self, git: &Git) -> Result<Option<String>, EngineError> {
-        match &self.journal.state.open {
+        match self.journal.state.open.here() {
             Some(open) if self.own.is_none() => Ok(open.base.clone()),
             Some(_) | None => Ok(git.head()?.commit),
         }
@@ -703,7 +703,7 @@ impl Engine<'_> {
     /// Somebody committed while the attempt waited for its checks: it is moved onto that. False if it
     /// does not fit there.
     pub(crate) fn move_taken_tree(&mut self, from: Option<&str>) -> Result<bool, EngineError> {
-        let base = self.journal.state.open.as_ref().and_then(|open| open.base.clone());
+        let base = self.journal.state.open.here().and_then(|open| open.base.clone());
         let (Some(git), Some(from), Some(base)) = (&self.git, from, base) else { return Ok(false) };
         git.put_back_index(&self.taken_index())?;
         let kept = git.keep_tree_on(&self.taken_reference(), from, "The tree under check")?;
@@ -856,7 +856,7 @@ impl Engine<'_> {
         crash::point("before status");
         let state = &self.journal.state;
         let edited = self.backlog.edit(|backlog| {
-            backlog.set_plan(PlanValue::IterationsUsed(state.iterations));
+            backlog.set_plan(PlanValue::IterationsUsed(state.used));
             tell_failures(state, backlog, task)?;
             backlog.set_status(task.as_str(), status)
         });

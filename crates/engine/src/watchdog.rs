@@ -54,7 +54,7 @@ impl Engine<'_> {
     /// An attempt waits for the next start, and nothing of ours runs any more: what is committed from here on
     /// is a person's.
     pub(crate) fn note_tip(&self) {
-        let (Some(git), Some(_)) = (&self.git, &self.journal.state.open) else { return };
+        let (Some(git), Some(_)) = (&self.git, self.journal.state.open.here()) else { return };
         let file = self.dir.left_at(self.journal.id);
         // Without the note the next start has doubts, which is all that it is for.
         drop(Tip { work_tree: git.root(), file: &file }.note());

@@ -86,7 +86,7 @@ pub(crate) fn opened(event: &Event) -> Vec<TaskId> {
 impl Engine<'_> {
     /// Carries out the work of the iteration that has just begun.
     pub(crate) fn start_work(&mut self, work: &Work) -> Result<(), EngineError> {
-        let Some(open) = self.journal.state.open.clone() else { return Ok(()) };
+        let Some(open) = self.journal.state.open.here().cloned() else { return Ok(()) };
         let entry = self.journal.state.task(&open.task);
         let (fate, result) = entry.map(|entry| (entry.fate, entry.result.clone())).unwrap_or_default();
         if fate == Some(Fate::InDoubt) {
@@ -278,7 +278,7 @@ impl Engine<'_> {
     }
 
     fn open_call(&self, iteration: Iteration, attempt: Attempt) -> Option<OpenIteration> {
-        let open = self.journal.state.open.as_ref().filter(|_| self.call.is_some() && self.agent_stage())?;
+        let open = self.journal.state.open.here().filter(|_| self.call.is_some() && self.agent_stage())?;
         ((open.iteration, open.attempt) == (iteration, attempt)).then(|| open.clone())
     }
 

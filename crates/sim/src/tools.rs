@@ -97,7 +97,7 @@ pub(crate) fn unrecorded(journal: &[Envelope], stage: &Stage) -> Vec<String> {
     let mut recorded: BTreeMap<String, usize> = BTreeMap::new();
     for envelope in journal {
         state.apply(envelope);
-        if let (Event::CallStarted { .. }, Some(open)) = (&envelope.event, &state.open) {
+        if let (Event::CallStarted { .. }, Some(open)) = (&envelope.event, state.open.here()) {
             *recorded.entry(open.task.to_string()).or_default() += 1;
         }
     }

@@ -49,7 +49,7 @@ impl Witness {
             .for_each(id, self.seen, |envelope| state.apply(&envelope))
             .map_err(|error| format!("the journal cannot be read: {error}"))?;
         self.seen = self.state.seq;
-        let open = self.state.open.as_ref();
+        let open = self.state.open.here();
         let open = open.filter(|open| open.stage == wiggum_core::state::Stage::Agent);
         Ok(open.map(|open| (open.task.to_string(), open.iteration.to_string(), open.attempt.to_string())))
     }

@@ -103,7 +103,7 @@ impl Stage {
     /// The next thing that happens. Time alone is one only while an agent is at work.
     fn wait(&self, messages: &Receiver<Message>) -> Option<Message> {
         let working =
-            self.app.model.as_ref().is_some_and(|model| model.is_alive() && model.head().open.is_some());
+            self.app.model.as_ref().is_some_and(|model| model.is_alive() && !model.head().open.is_empty());
         if !working {
             return messages.recv().ok();
         }

@@ -285,7 +285,7 @@ pub(crate) fn fold(store: &Store, id: Option<LoopId>) -> Result<(Loop, Story), V
 
 /// The step under way, else the first that is left.
 fn current_step(state: &Loop) -> Option<TaskId> {
-    if let Some(open) = &state.open {
+    if let Some(open) = state.open.here() {
         return Some(open.task.clone());
     }
     let is_left = |state: &TaskState| match state {

@@ -23,10 +23,10 @@ enum Fate {
 
 impl Calls {
     pub(super) fn check(&mut self, before: &Loop, event: &Event) -> Option<Broken> {
-        let task = before.open.as_ref().map(|open| &open.task);
+        let task_of = |iteration| before.open.get(iteration).map(|open| &open.task);
         match event {
-            Event::CallStarted { repeatable, tool, .. } => {
-                let task = task?;
+            Event::CallStarted { iteration, repeatable, tool, .. } => {
+                let task = task_of(*iteration)?;
                 let known = self.0.get(task).copied();
                 if !repeatable {
                     self.0.insert(task.clone(), Fate::UnderWay);
@@ -37,19 +37,20 @@ impl Calls {
                 };
                 Some((Rule::CallOnce, format!("{tool} is called again for {task}, though it {why}")))
             }
-            Event::WorkEnded { error, uncertain, .. } => {
-                let fate = self.0.get_mut(task?)?;
+            Event::WorkEnded { iteration, error, uncertain, .. } => {
+                let task = task_of(*iteration)?;
+                let fate = self.0.get_mut(task)?;
                 match (error, uncertain) {
                     (_, true) => *fate = Fate::InDoubt,
                     (None, false) => *fate = Fate::Happened,
                     (Some(_), false) => {
-                        self.0.remove(task?);
+                        self.0.remove(task);
                     }
                 }
                 None
             }
-            Event::Interrupted { .. } => self.forgotten(task?),
-            Event::RunEnded { .. } => self.forgotten(task?),
+            Event::Interrupted { iteration, .. } => self.forgotten(task_of(*iteration)?),
+            Event::RunEnded { .. } => before.open.iter().find_map(|open| self.forgotten(&open.task)),
             Event::TaskReopened { task, .. } | Event::StatusSet { task, status: FileStatus::Open, .. } => {
                 self.0.remove(task);
                 None

@@ -7,10 +7,16 @@ use crate::ids::{Attempt, Iteration, TaskId};
 use crate::state::{Loop, Workspace};
 use crate::tasks::{TaskEntry, TaskState};
 
-pub(super) fn check(before: &Loop, iteration: Iteration, task: &TaskId, attempt: Attempt) -> Option<Broken> {
+pub(super) fn check(
+    before: &Loop,
+    version: u32,
+    iteration: Iteration,
+    task: &TaskId,
+    attempt: Attempt,
+) -> Option<Broken> {
     check_rest(before)
         .or_else(|| check_tree(before, task))
-        .or_else(|| check_number(before, iteration, task))
+        .or_else(|| check_number(before, version, iteration, task))
         .or_else(|| match before.task(task) {
             Some(entry) => check_task(before, entry, attempt),
             None => Some((Rule::TaskKnown, format!("unknown task {task}"))),
@@ -22,7 +28,7 @@ fn check_rest(before: &Loop) -> Option<Broken> {
     if !before.run.active {
         return Some((Rule::StartInRun, "an iteration outside any run".to_owned()));
     }
-    if let Some(open) = &before.open {
+    if let Some(open) = before.open.here() {
         return Some((Rule::StartAlone, format!("iteration {} is still under way", open.iteration)));
     }
     if before.restoring.is_some() {
@@ -54,9 +60,12 @@ fn check_tree(before: &Loop, task: &TaskId) -> Option<Broken> {
     }
 }
 
-fn check_number(before: &Loop, iteration: Iteration, task: &TaskId) -> Option<Broken> {
-    if iteration != before.iterations.saturating_add(1) {
-        let message = format!("iteration {iteration} after iteration {}", before.iterations);
+fn check_number(before: &Loop, version: u32, iteration: Iteration, task: &TaskId) -> Option<Broken> {
+    // In the first version the number of an interrupted iteration went to whichever task came next.
+    let anybodys = version < 2 && before.interrupted.values().any(|number| *number == iteration);
+    let expected = before.next_number(task);
+    if iteration != expected && !anybodys {
+        let message = format!("iteration {iteration} of {task}, which should be number {expected}");
         return Some((Rule::IterationNumber, message));
     }
     let limits = &before.policy.limits;

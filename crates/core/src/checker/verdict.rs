@@ -13,24 +13,24 @@ pub(super) fn check_fence(
     attempt: Attempt,
     stage: Stage,
 ) -> Option<Broken> {
-    let Some(open) = &before.open else {
+    if before.open.is_empty() {
         return Some((Rule::FenceOpen, format!("no iteration {iteration} under way")));
-    };
-    if (open.iteration, open.attempt) != (iteration, attempt) {
+    }
+    let Some(open) = before.open.get(iteration).filter(|open| open.attempt == attempt) else {
         let message = format!("result of a stale attempt: iteration {iteration}, attempt {attempt}");
         return Some((Rule::FenceFresh, message));
-    }
+    };
     (open.stage != stage)
         .then(|| (Rule::FenceStage, format!("iteration {iteration} is in {:?}, not {stage:?}", open.stage)))
 }
 
-pub(super) fn check_evidence(before: &Loop) -> Option<Broken> {
-    let taken = before.open.as_ref().is_some_and(|open| open.tree_taken);
+pub(super) fn check_evidence(before: &Loop, iteration: Iteration) -> Option<Broken> {
+    let taken = before.open.get(iteration).is_some_and(|open| open.tree_taken);
     (before.git && !taken).then(|| (Rule::CheckedTree, "checked before its tree was taken".to_owned()))
 }
 
-pub(super) fn check(before: &Loop, verdict: &Verdict) -> Option<Broken> {
-    let open = before.open.as_ref()?;
+pub(super) fn check(before: &Loop, iteration: Iteration, verdict: &Verdict) -> Option<Broken> {
+    let open = before.open.get(iteration)?;
     match verdict {
         Verdict::Unavailable { trouble, .. } => (open.trouble.as_ref() != Some(trouble)).then(|| {
             (Rule::UnavailableSaid, "an agent is called unavailable that did not say so".to_owned())
@@ -102,9 +102,10 @@ pub(super) fn check_landing(
     attempt: Attempt,
     rule: Rule,
 ) -> Option<Broken> {
-    let fits = before.open.as_ref().is_some_and(|open| {
-        (open.iteration, open.attempt) == (iteration, attempt) && matches!(open.stage, Stage::Landing { .. })
-    });
+    let fits = before
+        .open
+        .get(iteration)
+        .is_some_and(|open| open.attempt == attempt && matches!(open.stage, Stage::Landing { .. }));
     (!fits).then(|| (rule, format!("iteration {iteration} was not accepted")))
 }
 
@@ -118,7 +119,7 @@ pub(super) fn check_completion(
     if let Some(problem) = check_landing(before, iteration, attempt, Rule::CompletedAccepted) {
         return Some(problem);
     }
-    let open = before.open.as_ref()?;
+    let open = before.open.get(iteration)?;
     if open.task != *task {
         return Some((Rule::CompletedTask, format!("iteration {iteration} is about {}", open.task)));
     }

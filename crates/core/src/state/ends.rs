@@ -9,7 +9,7 @@ use crate::event::{Exit, Trouble, Verdict};
 use crate::forecast::forecast;
 use crate::handoff::Trigger;
 use crate::health::Health;
-use crate::ids::{Attempt, LoopId, TaskId};
+use crate::ids::{Attempt, Iteration, LoopId, TaskId};
 use crate::mutant::{Mutant, planted};
 use crate::question::{flagged, repeated_error, repeated_evidence, repeated_refusal};
 use crate::signal::error::{decisive_lines, signature};
@@ -33,9 +33,9 @@ const MAX_LINE: usize = 200;
 
 impl Loop {
     /// Accepted work is landed; everything else goes back to its task.
-    pub(super) fn judge(&mut self, verdict: &Verdict, at: Timestamp) {
+    pub(super) fn judge(&mut self, iteration: Iteration, verdict: &Verdict, at: Timestamp) {
         let worked = !matches!(verdict, Verdict::Unavailable { .. });
-        if let Some(open) = self.open.as_ref().filter(|open| worked && !open.own) {
+        if let Some(open) = self.open.get(iteration).filter(|open| worked && !open.own) {
             self.rows = self.rows_with(open);
         }
         let accepted = match verdict {
@@ -43,12 +43,10 @@ impl Loop {
             _ => planted(Mutant::AcceptsEverything).then_some(false),
         };
         if let Some(verified) = accepted {
-            if let Some(open) = &mut self.open {
-                open.stage = Stage::Landing { verified };
-            }
+            self.note_open(iteration, |open| open.stage = Stage::Landing { verified });
             return;
         }
-        let Some(open) = self.open.take() else { return };
+        let Some(open) = self.open.end(iteration) else { return };
         if open.has_changes() && self.git {
             self.unkept = Some((open.task.clone(), open.iteration));
         }
@@ -197,9 +195,16 @@ impl Loop {
         self.set_state(&open.task, TaskState::Open, at);
     }
 
-    pub(super) fn complete(&mut self, task: &TaskId, attempt: Attempt, verified: bool, at: Timestamp) {
+    pub(super) fn complete(
+        &mut self,
+        iteration: Iteration,
+        task: &TaskId,
+        attempt: Attempt,
+        verified: bool,
+        at: Timestamp,
+    ) {
         let phase_before = self.tasks.current_phase();
-        let open = self.open.take();
+        let open = self.open.end(iteration);
         if let Some(open) = &open {
             self.note_tests(open.evidence.iter());
             self.note_worked(open);
@@ -240,8 +245,8 @@ impl Loop {
         }
     }
 
-    pub(super) fn refuse_commit(&mut self, output: &str, at: Timestamp) {
-        let Some(open) = self.open.take() else { return };
+    pub(super) fn refuse_commit(&mut self, iteration: Iteration, output: &str, at: Timestamp) {
+        let Some(open) = self.open.end(iteration) else { return };
         self.unkept = Some((open.task.clone(), open.iteration));
         self.run.consecutive_errors = 0;
         let progress = self.count_progress(&open);
@@ -273,16 +278,18 @@ impl Loop {
         self.note_exhausted(&open.task, &format!("a git hook refused the commit: {}", first_line(output)));
     }
 
-    pub(super) fn interrupt(&mut self, at: Timestamp) {
-        self.close_question_of_agent();
-        if let Some(Seen { usage, model }) = self.open.as_mut().and_then(|open| open.seen.take()) {
+    pub(super) fn interrupt(&mut self, iteration: Iteration, at: Timestamp) {
+        self.close_question_of_agent(iteration);
+        if let Some(Seen { usage, model }) = self.open.get_mut(iteration).and_then(|open| open.seen.take()) {
             // Nobody was left to say what it had used in the end.
-            self.charge(usage, model.as_deref(), at);
+            self.charge(iteration, usage, model.as_deref(), at);
         }
         self.breaker.lose_probe();
-        let under_way = self.open.clone().filter(|_| planted(Mutant::InterruptsTwice));
-        let Some(open) = std::mem::replace(&mut self.open, under_way) else { return };
-        self.iterations = open.iteration.saturating_sub(1);
+        let Some(open) = self.open.end(iteration) else { return };
+        if planted(Mutant::InterruptsTwice) {
+            self.open.begin(open.clone());
+        }
+        self.interrupted.insert(open.task.clone(), iteration);
         self.uncount(&open);
         if open.vitals.health == Health::Terminated {
             // It will be given up again, in the attempt that takes the place of this one.

@@ -1,4 +1,6 @@
-//! The iteration under way.
+//! The iterations under way.
+
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
@@ -17,6 +19,54 @@ use crate::work::{Call, Reported};
 
 /// How many changed paths are remembered of an attempt.
 const REMEMBERED_PATHS: usize = 20;
+
+/// The iterations under way, by their numbers. What happens to one is told by its number.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UnderWay(BTreeMap<Iteration, OpenIteration>);
+
+impl UnderWay {
+    pub fn get(&self, iteration: Iteration) -> Option<&OpenIteration> {
+        self.0.get(&iteration)
+    }
+
+    /// The iteration in the workspace itself, which has one at most.
+    pub fn here(&self) -> Option<&OpenIteration> {
+        self.0.values().next()
+    }
+
+    /// The iteration that works on a task.
+    pub fn of_task(&self, task: &TaskId) -> Option<&OpenIteration> {
+        self.0.values().find(|open| open.task == *task)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &OpenIteration> {
+        self.0.values()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn get_mut(&mut self, iteration: Iteration) -> Option<&mut OpenIteration> {
+        self.0.get_mut(&iteration)
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut OpenIteration> {
+        self.0.values_mut()
+    }
+
+    pub(super) fn of_task_mut(&mut self, task: &TaskId) -> Option<&mut OpenIteration> {
+        self.0.values_mut().find(|open| open.task == *task)
+    }
+
+    pub(super) fn begin(&mut self, open: OpenIteration) {
+        self.0.insert(open.iteration, open);
+    }
+
+    pub(super) fn end(&mut self, iteration: Iteration) -> Option<OpenIteration> {
+        self.0.remove(&iteration)
+    }
+}
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpenIteration {

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::{Loop, OpenQuestion};
 use crate::baseline::Decision;
 use crate::event::{Answer, Question, QuestionKind};
-use crate::ids::{QuestionId, TaskId};
+use crate::ids::{Iteration, QuestionId, TaskId};
 use crate::question::{Meaning, failed_question, meaning};
 use crate::tasks::TaskState;
 
@@ -34,7 +34,7 @@ impl Loop {
                     self.run.asked_about.insert(task.clone());
                 }
                 QuestionKind::Unresponsive => {
-                    if let Some(open) = &mut self.open {
+                    if let Some(open) = self.open.of_task_mut(task) {
                         open.vitals.question = Some(id);
                     }
                 }
@@ -50,7 +50,7 @@ impl Loop {
         let Some(asked) = self.questions.remove(&id) else { return };
         self.breaker.close();
         if asked.question.kind == QuestionKind::Unresponsive {
-            self.answer_about_agent(id, answer, at);
+            self.answer_about_agent(id, asked.task.as_ref(), answer, at);
             return;
         }
         let meaning = meaning(&asked.question, answer);
@@ -120,11 +120,11 @@ impl Loop {
         }
     }
 
-    fn answer_about_agent(&mut self, id: QuestionId, answer: &Answer, at: Timestamp) {
+    fn answer_about_agent(&mut self, id: QuestionId, task: Option<&TaskId>, answer: &Answer, at: Timestamp) {
         if *answer == Answer::Abort {
             self.run.stop_requested = Some(format!("answer to {id}"));
         }
-        let Some(open) = &mut self.open else { return };
+        let Some(open) = task.and_then(|task| self.open.of_task_mut(task)) else { return };
         open.vitals.answer(answer, at);
         if let Answer::Words { text } = answer
             && let Some(slot) = self.tasks.slot(&open.task)
@@ -143,8 +143,8 @@ impl Loop {
     }
 
     /// Whatever the agent has come to, there is nothing left to ask about it.
-    pub(super) fn close_question_of_agent(&mut self) {
-        if let Some(id) = self.open.as_mut().and_then(|open| open.vitals.question.take()) {
+    pub(super) fn close_question_of_agent(&mut self, iteration: Iteration) {
+        if let Some(id) = self.open.get_mut(iteration).and_then(|open| open.vitals.question.take()) {
             self.questions.remove(&id);
         }
     }

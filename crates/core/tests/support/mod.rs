@@ -184,14 +184,14 @@ impl World {
     }
 
     fn wait(&mut self, wake_at: Option<Timestamp>) {
-        if self.state.open.is_some() {
+        if !self.state.open.is_empty() {
             if self.mood == Mood::Random && self.maybe(6) {
                 self.fall_silent();
             }
             if self.mood == Mood::Random && self.maybe(10) {
                 self.stop_short();
             }
-            if self.state.open.as_ref().is_some_and(|open| open.stage == Stage::Agent) {
+            if self.state.open.here().is_some_and(|open| open.stage == Stage::Agent) {
                 self.end_agent();
             }
         } else if self.mood == Mood::Random && self.maybe(2) && !self.state.questions.is_empty() {
@@ -232,7 +232,7 @@ impl World {
             Action::StopAgent { why: StopWhy::Unresponsive, .. } => self.end_silent_agent(),
             Action::Nudge { .. } | Action::FeelPulse { .. } => {}
             Action::HandOver { iteration, trigger } => {
-                let attempt = self.state.open.as_ref().map_or(1, |open| open.attempt);
+                let attempt = self.state.open.here().map_or(1, |open| open.attempt);
                 self.push(Event::HandoffStarted { iteration, attempt, trigger, asked: false });
             }
             Action::StopAgent { why: StopWhy::Asked | StopWhy::RunDuration, .. } => self.interrupt(),
@@ -320,7 +320,7 @@ impl World {
     }
 
     fn end_agent(&mut self) {
-        let Some(open) = self.state.open.clone() else { return };
+        let Some(open) = self.state.open.here().cloned() else { return };
         if self.interrupt_first > 0 {
             self.interrupt_first -= 1;
             self.interrupt();
@@ -376,7 +376,7 @@ impl World {
 
     /// The agent stops by itself, because what is left of a budget is too little for its next call.
     fn stop_short(&mut self) {
-        let at_work = self.state.open.clone().filter(|open| open.stage == Stage::Agent);
+        let at_work = self.state.open.here().cloned().filter(|open| open.stage == Stage::Agent);
         let Some(open) = at_work else { return };
         let used = self.usage().map_or_else(Sum::default, Sum::from);
         if let Some(gauge) = budget::nearest(&self.state, &open.task, used) {
@@ -390,7 +390,7 @@ impl World {
     }
 
     fn fail_agent_with(&mut self, trouble: Trouble, text: &str, usage: Option<Usage>) {
-        let Some(open) = self.state.open.clone() else { return };
+        let Some(open) = self.state.open.here().cloned() else { return };
         self.push(Event::AgentEnded {
             iteration: open.iteration,
             attempt: open.attempt,
@@ -502,7 +502,7 @@ impl World {
     fn fall_silent(&mut self) {
         let mut pulse = Pulse::new(self.now, false);
         for _ in 0..self.below(40) {
-            if !self.state.open.as_ref().is_some_and(|open| open.stage == Stage::Agent) {
+            if !self.state.open.here().is_some_and(|open| open.stage == Stage::Agent) {
                 return;
             }
             if self.maybe(12) {
@@ -553,7 +553,7 @@ impl World {
     }
 
     fn land(&mut self, iteration: u32, attempt: u32) {
-        let Some(open) = self.state.open.clone() else { return };
+        let Some(open) = self.state.open.here().cloned() else { return };
         let Stage::Landing { verified } = open.stage else { return };
         self.push(Event::StatusWritten { task: open.task.clone(), status: FileStatus::Done });
         if self.mood == Mood::Random && self.maybe(8) {
@@ -580,7 +580,7 @@ impl World {
     }
 
     fn interrupt(&mut self) {
-        let Some(open) = self.state.open.clone() else { return };
+        let Some(open) = self.state.open.here().cloned() else { return };
         self.push(Event::Interrupted {
             iteration: open.iteration,
             attempt: open.attempt,
@@ -610,7 +610,7 @@ impl World {
         let by = "test".to_owned();
         let tasks: Vec<TaskId> = self.state.tasks.iter().map(|entry| entry.spec.id.clone()).collect();
         let any = (!tasks.is_empty()).then(|| tasks[self.below(tasks.len() as u32) as usize].clone());
-        let running = self.state.open.as_ref().map(|open| open.task.clone());
+        let running = self.state.open.here().map(|open| open.task.clone());
         match (self.below(7), any) {
             (0, _) => self.push(Event::Paused { by }),
             (1, _) if self.maybe(4) => self.push(Event::StopRequested { by }),
@@ -640,7 +640,7 @@ impl World {
 
     fn hand_over(&mut self, by: String) {
         let asked = self.maybe(2);
-        let Some(open) = self.state.open.as_ref().filter(|open| open.stage == Stage::Agent) else { return };
+        let Some(open) = self.state.open.here().filter(|open| open.stage == Stage::Agent) else { return };
         let (iteration, attempt) = (open.iteration, open.attempt);
         self.push(Event::HandoffStarted { iteration, attempt, trigger: Trigger::Requested { by }, asked });
     }

@@ -54,7 +54,7 @@ pub fn told_by(envelope: &Envelope, before: &Loop) -> Option<Call> {
         }
         // What was last seen of an agent whose end nobody told.
         Event::Interrupted { .. } => {
-            let Seen { usage, model } = before.open.as_ref()?.seen.clone()?;
+            let Seen { usage, model } = before.open.here()?.seen.clone()?;
             let facts = AgentFacts { model, ..AgentFacts::default() };
             call(before, Some(usage), &facts, envelope.at)
         }
@@ -63,7 +63,7 @@ pub fn told_by(envelope: &Envelope, before: &Loop) -> Option<Call> {
 }
 
 fn call(state: &Loop, usage: Option<Usage>, facts: &AgentFacts, ended_at: Timestamp) -> Option<Call> {
-    let open = state.open.as_ref()?;
+    let open = state.open.here()?;
     let own = &state.policy.prices;
     let model = facts.model.as_ref();
     let has_price = model.is_some_and(|model| price::find_own(own, model).is_some());

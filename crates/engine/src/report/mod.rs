@@ -308,7 +308,7 @@ impl Account {
         status.active_seconds = seconds(active_ms);
         let mut report = Report {
             made_at: now,
-            total_iterations: self.state.iterations,
+            total_iterations: self.state.total_iterations(),
             total_active_seconds: seconds(self.former_ms.saturating_add(active_ms)),
             status,
             exit_code: self.state.run.ended.as_ref().map(|(reason, _)| reason.exit_code()),

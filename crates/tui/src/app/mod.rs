@@ -160,7 +160,7 @@ impl App {
         if let Some(model) = &mut self.model {
             model.freshen(view == View::Graph, view == View::Figures);
             if std::mem::take(&mut self.arrives) {
-                let at = model.head().open.as_ref().and_then(|open| model.place_of(&open.task));
+                let at = model.head().open.here().and_then(|open| model.place_of(&open.task));
                 self.lists[View::Tasks as usize].at = at.unwrap_or(0);
             }
         }

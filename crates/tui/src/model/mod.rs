@@ -240,7 +240,7 @@ impl Model {
 
     /// Is an agent at work?
     pub(crate) fn is_working(&self) -> bool {
-        self.is_alive() && self.head().open.as_ref().is_some_and(|open| open.stage == Stage::Agent)
+        self.is_alive() && self.head().open.here().is_some_and(|open| open.stage == Stage::Agent)
     }
 }
 

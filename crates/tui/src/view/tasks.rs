@@ -101,7 +101,7 @@ fn note(app: &App, model: &Model, entry: &TaskEntry, mark: Mark) -> Option<Strin
         Mark::Ready | Mark::Done | Mark::Skipped => None,
         Mark::Unverified => Some("unverified".to_owned()),
         Mark::ByHand => Some("by hand".to_owned()),
-        Mark::Running => Some(model.head().open.as_ref().map_or_else(
+        Mark::Running => Some(model.head().open.here().map_or_else(
             || "running".to_owned(),
             |open| format!("attempt {} · {}", open.attempt, super::top::clock(app, open.started_at)),
         )),

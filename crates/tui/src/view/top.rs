@@ -55,7 +55,7 @@ fn headline(app: &App, model: &Model, area: Rect, canvas: &mut Canvas<'_>) {
     let limit = state.policy.limits.iterations.map(|limit| format!("/{limit}")).unwrap_or_default();
     right.push((format!("  #{}{limit}", state.run.iterations), theme.plain()));
     right.push((format!("  {}", money(state, app.now)), theme.plain()));
-    if let Some(open) = state.open.as_ref().filter(|_| model.is_alive()) {
+    if let Some(open) = state.open.here().filter(|_| model.is_alive()) {
         let what = if open.stage == Stage::Agent { "" } else { " checks" };
         right.push((format!("  {}{what}", clock(app, open.started_at)), theme.lively()));
     }

@@ -228,7 +228,7 @@ fn half_written(open: &wiggum_engine::desk::backlog::OpenBacklog) -> Option<Find
 
 fn disagreement(name: &str, state: &Loop, backlog: &Backlog) -> Option<Finding> {
     let unwritten = unwritten(state, backlog);
-    if !unwritten.is_empty() && state.open.is_none() {
+    if !unwritten.is_empty() && state.open.is_empty() {
         let message = format!("{name} does not say yet what the journal does: {}", list(&unwritten));
         let hint = "the next run writes it";
         return Some(Finding::warning("backlog", message, hint).mended_by(Remedy::WriteStatuses));
