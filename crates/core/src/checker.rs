@@ -249,8 +249,7 @@ fn check_reset(before: &Loop) -> Option<Broken> {
 
 fn check_status(before: &Loop, task: &TaskId, status: FileStatus) -> Option<Broken> {
     let entry = before.task(task)?;
-    let landing =
-        before.open.of_task(task).is_some_and(|open| matches!(open.stage, Stage::Landing { .. }));
+    let landing = before.open.of_task(task).is_some_and(|open| matches!(open.stage, Stage::Landing { .. }));
     // Taken back where the commit did not come about.
     let is_true = status == entry.state.file_status() || (landing && status == FileStatus::Done);
     (!is_true).then(|| {

@@ -280,8 +280,7 @@ impl Checkpoints {
 /// The checkpoint of the loop as it is now. While an iteration is under way it tells of that one.
 pub fn build(state: &Loop, id: Uuid, at: Timestamp) -> Checkpoint {
     let checkpoints = &state.checkpoints;
-    let under_way =
-        state.open.here().map(|open| Box::new(Ended::of(open, phase_of(open), "under way", at)));
+    let under_way = state.open.here().map(|open| Box::new(Ended::of(open, phase_of(open), "under way", at)));
     let latest = under_way.or_else(|| checkpoints.latest.clone());
     let notes = latest.as_ref().map(|latest| standing_notes(state, latest)).unwrap_or_default();
     let metrics = latest.as_ref().map(|latest| latest.metrics).unwrap_or_default();

@@ -118,3 +118,21 @@ fn the_first_version_of_calls_still_means_what_it_meant() {
         ]
     );
 }
+
+/// In the first version the number of an interrupted iteration went to whichever task came next.
+#[test]
+fn the_first_version_of_interrupted_iterations_still_means_what_it_meant() {
+    let mut journal = read(include_str!("journals/v1-interrupted.jsonl"));
+    assert_eq!(checker::check(&journal), vec![]);
+    let state = Loop::fold(&journal);
+    let names: Vec<(&str, &str)> =
+        state.tasks.iter().map(|entry| (entry.spec.id.as_str(), entry.state.name())).collect();
+    assert_eq!(names, [("first", "skipped"), ("second", "done")]);
+    assert_eq!((state.total_iterations(), state.next_number(&"first".into())), (1, 2));
+
+    // In a journal of today that would be a mistake.
+    journal.iter_mut().for_each(|envelope| envelope.v = 2);
+    let rules: Vec<checker::Rule> =
+        checker::check(&journal).into_iter().map(|violation| violation.rule).collect();
+    assert_eq!(rules, [checker::Rule::IterationNumber]);
+}

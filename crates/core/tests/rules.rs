@@ -62,3 +62,23 @@ fn work_that_is_accepted_against_the_former_definition_of_its_checks() {
         assert_eq!(broken(&world), [Rule::AcceptedFormer], "{passes:?}");
     }
 }
+
+/// An interrupted task keeps the number of its iteration; others get new ones.
+#[test]
+fn the_number_of_an_interrupted_iteration_goes_to_its_own_task() {
+    let mut world = world();
+    world.start(&["a", "b"]);
+    world.run_until(|event| matches!(event, Event::IterationStarted { .. }));
+    let open = world.state.open.here().cloned().unwrap();
+    world.push(Event::Interrupted {
+        iteration: open.iteration,
+        attempt: open.attempt,
+        reason: "a crash".to_owned(),
+        ended_processes: 0,
+        kept: None,
+    });
+    let number = |task: &str| world.state.next_number(&task.into());
+    assert_eq!((open.task.as_str(), open.iteration, number("a"), number("b")), ("a", 1, 1, 2));
+    assert_eq!(world.state.total_iterations(), 0);
+    assert_eq!(broken(&world), []);
+}

@@ -345,7 +345,9 @@ impl Engine<'_> {
     /// they change what judges it, nobody can be sure that they are not the agent's, unless they came when
     /// nothing of ours ran any more: they become part of its work, and are kept under a ref as well.
     pub(crate) fn note_found_commits(&mut self) -> Result<Vec<Flag>, EngineError> {
-        let (Some(git), Some(open)) = (&self.git, self.journal.state.open.here()) else { return Ok(Vec::new()) };
+        let (Some(git), Some(open)) = (&self.git, self.journal.state.open.here()) else {
+            return Ok(Vec::new());
+        };
         let (iteration, attempt) = (open.iteration, open.attempt);
         let head = git.head()?;
         let moved = head.branch == open.branch && head.commit != open.base;
