@@ -637,9 +637,10 @@ impl Narrator {
                 );
                 self.line(&self.style.yellow(&text));
             }
-            Event::Noticed { message, .. } => {
-                self.line(&self.style.yellow(&format!("  ! {}", harmless(message))))
+            Event::Noticed { message: words, .. } | Event::RequestRefused { why: words, .. } => {
+                self.line(&self.style.yellow(&format!("  ! {}", harmless(words))))
             }
+            Event::SkipAsked { .. } => self.line(&format!("  · {}", harmless(&describe(&envelope.event)))),
             Event::RunEnded { reason, detail, .. } => self.tally(state, *reason, detail),
             Event::BudgetAlert { .. } | Event::BudgetReached { .. } => {
                 self.line(&self.style.yellow(&format!("  $ {}", describe(&envelope.event))));

@@ -234,7 +234,7 @@ fn what_an_agent_puts_there_by_hand_is_not_believed() {
     let refused: Vec<&str> = events
         .iter()
         .filter_map(|event| match event {
-            Event::Noticed { message, .. } if message.contains("refused") => Some(message.as_str()),
+            Event::RequestRefused { request: None, why, .. } => Some(why.as_str()),
             _ => None,
         })
         .collect();

@@ -267,6 +267,25 @@ fn a_tick_left_by_a_killed_agent_is_no_completion() {
     assert_eq!(sandbox.state().tasks.counts().done, 0);
 }
 
+/// Its agent does not go when asked to, so the engine is killed between the decision and its effect.
+#[test]
+fn a_skip_of_the_task_that_is_worked_on_outlives_the_engine() {
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    sandbox.make_pipe("ready");
+    let agent = format!("[ $WIGGUM_TASK_ID = A ] && {{ trap '' INT TERM; hang; }}\n{WORKER}");
+    let started = sandbox.start(&agent, &["--verify", "true"]);
+    sandbox.wait_ready();
+    sandbox.ask(&Request::Skip { task: "A".into() });
+    sandbox.wait_for(|event| matches!(event, Event::SkipAsked { .. }));
+    started.kill_with_watchdog();
+    sandbox.run(WORKER, &["--verify", "true"]).exits(0);
+    assert_eq!(sandbox.state_of("A"), "skipped");
+    assert_eq!(sandbox.worked_on(), ["A", "B"], "A in the run that was killed only");
+    let skipped = |event: &&Event| matches!(event, Event::TaskSkipped { .. });
+    assert_eq!(sandbox.events().iter().filter(skipped).count(), 1);
+    sandbox.assert_clean();
+}
+
 #[test]
 fn a_request_that_came_while_nobody_ran_is_heard_at_the_start() {
     let sandbox = Sandbox::with_tasks(&["A", "B"]);

@@ -18,7 +18,7 @@ pub use rule::Rule;
 use crate::event::{Envelope, Event};
 use crate::health::Health;
 use crate::ids::{Attempt, Iteration, Seq, TaskId};
-use crate::state::{Loop, Stage};
+use crate::state::{Loop, OpenIteration, Stage};
 use crate::task::FileStatus;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +89,11 @@ fn check_event(before: &Loop, envelope: &Envelope) -> Option<Broken> {
         | Event::UsageSeen { iteration, attempt, .. }
         | Event::Nudged { iteration, attempt, .. } => {
             verdict::check_fence(before, *iteration, *attempt, Stage::Agent)
+        }
+        Event::SkipAsked { iteration, attempt, task, .. } => {
+            let fits = |open: &OpenIteration| open.attempt == *attempt && open.task == *task;
+            let fits = before.open.get(*iteration).is_some_and(fits);
+            (!fits).then(|| (Rule::FenceOpen, format!("{task} is not worked on in iteration {iteration}")))
         }
         Event::CallStarted { iteration, attempt, .. }
         | Event::WorkEnded { iteration, attempt, .. }
@@ -161,6 +166,7 @@ fn check_event(before: &Loop, envelope: &Envelope) -> Option<Broken> {
         | Event::TaskReopened { .. }
         | Event::StatusSet { .. }
         | Event::StatusPutBack { .. }
+        | Event::RequestRefused { .. }
         | Event::Paused { .. }
         | Event::Resumed { .. }
         | Event::StopRequested { .. }

@@ -372,6 +372,10 @@ fn why_open(state: &Loop, entry: &TaskEntry, engine: EngineState, now: Timestamp
 }
 
 fn go_on(state: &Loop, open: &OpenIteration, now: Timestamp) -> Plan {
+    if open.skipped_by.is_some() {
+        let waiting = Some(Waiting::Agent { task: open.task.clone() });
+        return Plan { waiting, ..give_up(open, StopWhy::Asked) };
+    }
     match open.stage {
         Stage::Agent => watch_agent(state, open, now),
         Stage::Judging => match &state.run.stop_requested {

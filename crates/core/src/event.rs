@@ -12,7 +12,7 @@ use crate::budget::{Scope, Shared, Unit};
 use crate::definition::Change;
 use crate::handoff::Trigger;
 use crate::health::Health;
-use crate::ids::{Attempt, Epoch, Iteration, LoopId, QuestionId, Seq, TaskId};
+use crate::ids::{Attempt, Epoch, Iteration, LoopId, QuestionId, RequestId, Seq, TaskId};
 use crate::policy::{Millis, Policy};
 use crate::restore::TaskThen;
 use crate::signal::notes::Notes;
@@ -301,7 +301,6 @@ pub enum Event {
         task: TaskId,
         by: String,
     },
-    /// A person wants the task tried again.
     /// The backlog was committed, in which these tasks are skipped.
     SkipsCommitted {
         tasks: Vec<TaskId>,
@@ -309,9 +308,29 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         commit: Option<String>,
     },
+    /// A person wants the task tried again.
     TaskReopened {
         task: TaskId,
         by: String,
+    },
+    /// A person skips a task that is being worked on. Whatever works on it is stopped first; the task is skipped once
+    /// its iteration has been interrupted, also by the next engine if this one is killed meanwhile.
+    SkipAsked {
+        iteration: Iteration,
+        attempt: Attempt,
+        task: TaskId,
+        by: String,
+    },
+    /// A request came to nothing. One that was taken up and is not named here was heeded.
+    RequestRefused {
+        /// Nothing where somebody typed it at the terminal of the run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request: Option<RequestId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<TaskId>,
+        /// Who asked.
+        by: String,
+        why: String,
     },
     /// A person set a task's status by `wiggum task`.
     StatusSet {

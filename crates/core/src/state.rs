@@ -294,7 +294,10 @@ impl Loop {
                 self.skips_to_commit.retain(|task| !tasks.contains(task));
                 self.checkpoints.committed(commit.as_ref());
             }
-            Event::StatusPutBack { .. } | Event::Noticed { .. } => {}
+            Event::SkipAsked { iteration, by, .. } => {
+                self.note_open(*iteration, |open| open.skipped_by = Some(by.clone()));
+            }
+            Event::StatusPutBack { .. } | Event::RequestRefused { .. } | Event::Noticed { .. } => {}
             Event::BudgetAlert { scope, task, unit, spent, limit, threshold, resets_at } => {
                 let gauge = Gauge::told(*scope, *unit, *spent, *limit, *resets_at);
                 self.spending.note_alert(&Alert { gauge, task: task.clone(), threshold: *threshold });

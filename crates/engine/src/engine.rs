@@ -18,7 +18,7 @@ use wiggum_core::decide::{Action, Plan, StopWhy, Waiting, decide, due_in_backlog
 use wiggum_core::event::{EndReason, Envelope, Event, Exit, Request, Trouble};
 use wiggum_core::figures::Figures;
 use wiggum_core::handoff::Trigger;
-use wiggum_core::ids::{Attempt, Epoch, Iteration, LoopId, TaskId};
+use wiggum_core::ids::{Attempt, Epoch, Iteration, LoopId, RequestId, TaskId};
 use wiggum_core::mutant::{Mutant, planted};
 use wiggum_core::policy::{Limits, Policy};
 use wiggum_core::redact::Secrets;
@@ -283,7 +283,6 @@ pub struct Engine<'a> {
     /// while the channel is full.
     woken: Arc<AtomicBool>,
     _workspace: ProcessLock,
-    skip_after_stop: Option<(TaskId, String)>,
     /// Kept for as long as requests are to be noticed.
     watcher: Option<Box<dyn Send>>,
     last_waiting: Option<Waiting>,
@@ -463,7 +462,6 @@ impl<'a> Engine<'a> {
             known: Known::default(),
             woken: Arc::new(AtomicBool::new(true)),
             _workspace: workspace,
-            skip_after_stop: None,
             watcher: None,
             last_waiting: None,
             interrupted: None,
@@ -843,7 +841,7 @@ impl<'a> Engine<'a> {
             Input::CallReady { iteration, attempt, ready } => self.call_ready(iteration, attempt, ready),
             Input::CallEnded { iteration, attempt, outcome } => self.call_ended(iteration, attempt, outcome),
             Input::Wake => Ok(()),
-            Input::Person(request) => self.handle_request(&request, "terminal"),
+            Input::Person(request) => self.handle_request(None, &request, "terminal"),
             Input::Interrupt(signal) => {
                 self.interrupt(signal);
                 Ok(())
@@ -899,23 +897,18 @@ impl<'a> Engine<'a> {
 
     fn take_requests(&mut self) -> Result<(), EngineError> {
         let requests = self.journal.store.pending(self.journal.id)?;
-        let mut corrections = Vec::new();
         for (pending, next) in requests.iter().zip(1..) {
             self.journal.handled(pending.id);
-            if let Some(words) = requests::corrected(pending, &requests[next..]) {
-                corrections.push(words);
+            if let Some(why) = requests::corrected(pending, &requests[next..]) {
+                self.refuse_request(Some(pending.id), None, &pending.by, why);
                 continue;
             }
             // Whoever paused or stopped meant the engine of that time, not this one.
             let state = &self.journal.state;
             let stale = state.run.started_at.is_some_and(|at| pending.at < at);
             if !(stale && requests::is_about_the_engine(state, &pending.request)) {
-                self.handle_request(&pending.request, &pending.by)?;
+                self.handle_request(Some(pending.id), &pending.request, &pending.by)?;
             }
-        }
-        // After the answer itself: whoever waits for word of it takes the first that names the question.
-        for message in corrections {
-            self.record(Event::Noticed { task: None, message });
         }
         self.flush()?;
         if !requests.is_empty() {
@@ -925,7 +918,12 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    pub(crate) fn handle_request(&mut self, request: &Request, by: &str) -> Result<(), EngineError> {
+    pub(crate) fn handle_request(
+        &mut self,
+        id: Option<RequestId>,
+        request: &Request,
+        by: &str,
+    ) -> Result<(), EngineError> {
         if let Request::BacklogEdited { revision, former, .. } = request {
             self.edits_of_people.push((former.clone(), revision.clone()));
         }
@@ -942,15 +940,16 @@ impl<'a> Engine<'a> {
                 }
                 self.record(*event);
             }
-            requests::Translated::SkipRunning(task) => {
-                self.skip_after_stop = Some((task, by.to_owned()));
-                self.stop_agent(StopWhy::Asked)?;
-            }
+            requests::Translated::Refused { task, why } => self.refuse_request(id, task, by, why),
             requests::Translated::Nudge(text) => self.nudge(text, by),
             requests::Translated::Checkpoint => self.checkpoint(by),
             requests::Translated::Handoff => self.start_handoff(Trigger::Requested { by: by.to_owned() }),
         }
         Ok(())
+    }
+
+    fn refuse_request(&mut self, request: Option<RequestId>, task: Option<TaskId>, by: &str, why: String) {
+        self.record(Event::RequestRefused { request, task, by: by.to_owned(), why });
     }
 
     /// The iteration under way ends without outcome.
@@ -975,8 +974,8 @@ impl<'a> Engine<'a> {
             ended_processes,
             kept,
         });
-        if let Some((task, by)) = self.skip_after_stop.take() {
-            self.record(Event::TaskSkipped { task, by });
+        if let Some(by) = open.skipped_by {
+            self.record(Event::TaskSkipped { task: open.task, by });
         }
         Ok(())
     }

@@ -7,11 +7,11 @@
 use jiff::Timestamp;
 use uuid::Uuid;
 use wiggum_core::event::{BlobRef, EVENT_VERSION, Envelope, Event, MAX_EXCERPT};
-use wiggum_core::ids::{Epoch, LoopId};
+use wiggum_core::ids::{Epoch, LoopId, RequestId};
 use wiggum_core::mutant::{Mutant, planted};
 use wiggum_core::redact::{self, Secrets};
 use wiggum_core::state::Loop;
-use wiggum_store::{Append, Blob, RequestId, Store, StoreError};
+use wiggum_store::{Append, Blob, Store, StoreError};
 use wiggum_workspace::crash;
 
 use crate::checkpoints::hash;

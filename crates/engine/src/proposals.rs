@@ -49,7 +49,7 @@ impl Engine<'_> {
             let is_new = !self.journal.is_handled(pending.id);
             if is_new && matches!(pending.request, Request::BacklogEdited { .. }) {
                 self.journal.handled(pending.id);
-                self.handle_request(&pending.request, &pending.by)?;
+                self.handle_request(Some(pending.id), &pending.request, &pending.by)?;
             }
         }
         Ok(())

@@ -164,16 +164,18 @@ impl Engine<'_> {
             return Ok(());
         }
         agent.heart.beat(now);
-        let refused = match read(path, &self.secrets) {
+        let why = match read(path, &self.secrets) {
             Ok(report) if !at_work || (report.iteration, report.attempt) != current => format!(
                 "a report of iteration {}, attempt {} came too late and was refused",
                 report.iteration, report.attempt
             ),
-            Ok(Report { request, .. }) if may_ask(&request) => return self.handle_request(&request, &by),
+            Ok(Report { request, .. }) if may_ask(&request) => {
+                return self.handle_request(None, &request, &by);
+            }
             Ok(_) => "the agent asked for what only people may do, and was refused".to_owned(),
             Err(problem) => format!("a report of the agent cannot be read and was refused: {problem}"),
         };
-        self.record(Event::Noticed { task: Some(task), message: refused });
+        self.record(Event::RequestRefused { request: None, task: Some(task), by, why });
         Ok(())
     }
 }

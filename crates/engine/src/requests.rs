@@ -14,8 +14,11 @@ use crate::words::answer_words;
 
 pub(crate) enum Translated {
     Events(Vec<Event>),
-    /// The task is being worked on: its agent has to be stopped first.
-    SkipRunning(TaskId),
+    /// Nothing comes of it.
+    Refused {
+        task: Option<TaskId>,
+        why: String,
+    },
     /// Words for the agent at work.
     Nudge(String),
     Checkpoint,
@@ -60,9 +63,7 @@ pub(crate) fn corrected(pending: &Pending, later: &[Pending]) -> Option<String> 
 pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated {
     let by = by.to_owned();
     let one = |event| Translated::Events(vec![event]);
-    let notice = |task: Option<&TaskId>, message: String| {
-        Translated::Events(vec![Event::Noticed { task: task.cloned(), message }])
-    };
+    let refused = |task: Option<&TaskId>, why: String| Translated::Refused { task: task.cloned(), why };
     match request {
         Request::Pause if state.paused => Translated::Events(Vec::new()),
         Request::Pause => one(Event::Paused { by }),
@@ -73,7 +74,7 @@ pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated
         Request::Handoff => match state.open.here() {
             Some(open) if open.handoff.is_some() => Translated::Events(Vec::new()),
             Some(open) if open.stage == Stage::Agent => Translated::Handoff,
-            Some(_) | None => notice(None, "no handoff: no agent is at work".to_owned()),
+            Some(_) | None => refused(None, "no handoff: no agent is at work".to_owned()),
         },
         Request::Nudge { text } => match state.open.here() {
             Some(open) if open.stage == Stage::Agent || planted(Mutant::NudgesNobody) => {
@@ -86,20 +87,20 @@ pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated
                 delivered: false,
                 by,
             }),
-            Some(_) | None => notice(None, "nobody heard the nudge: no agent is at work".to_owned()),
+            Some(_) | None => refused(None, "nobody heard the nudge: no agent is at work".to_owned()),
         },
         Request::Skip { task } => match state.task(task).map(|entry| &entry.state) {
-            None => notice(None, format!("cannot skip {task}: there is no such task")),
-            Some(TaskState::Done { .. }) => notice(Some(task), format!("{task} is done already")),
+            None => refused(None, format!("cannot skip {task}: there is no such task")),
+            Some(TaskState::Done { .. }) => refused(Some(task), format!("{task} is done already")),
             Some(TaskState::Skipped) => Translated::Events(Vec::new()),
-            Some(TaskState::Running) => Translated::SkipRunning(task.clone()),
+            Some(TaskState::Running) => skip_running(state, task, by),
             Some(TaskState::Open | TaskState::Parked(_) | TaskState::Failed { .. }) => {
                 one(Event::TaskSkipped { task: task.clone(), by })
             }
         },
         Request::Retry { task } => match state.task(task).map(|entry| &entry.state) {
-            None => notice(None, format!("cannot retry {task}: there is no such task")),
-            Some(TaskState::Running) => notice(Some(task), format!("{task} is being worked on")),
+            None => refused(None, format!("cannot retry {task}: there is no such task")),
+            Some(TaskState::Running) => refused(Some(task), format!("{task} is being worked on")),
             Some(
                 TaskState::Open
                 | TaskState::Parked(_)
@@ -112,13 +113,13 @@ pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated
             None if planted(Mutant::AnswersTwice) => {
                 one(Event::QuestionAnswered { id: *question, answer: answer.clone(), by })
             }
-            None => notice(None, format!("{question} is not open (any more)")),
+            None => refused(None, format!("{question} is not open (any more)")),
             Some(asked) => match (answer, state.refusal(*question, answer)) {
-                (_, Some(why)) => notice(asked.task.as_ref(), why),
+                (_, Some(why)) => refused(asked.task.as_ref(), why),
                 // Its agent is at work, and has to be stopped first.
                 (Answer::Skip, None) if asked.question.kind == QuestionKind::Unresponsive => {
                     match &asked.task {
-                        Some(task) => Translated::SkipRunning(task.clone()),
+                        Some(task) => skip_running(state, task, by),
                         None => Translated::Events(Vec::new()),
                     }
                 }
@@ -141,20 +142,29 @@ pub(crate) fn translate(state: &Loop, request: &Request, by: &str) -> Translated
                 Translated::Report(Box::new(Event::AgentReported { iteration, attempt, report }))
             }
             Some(_) | None => {
-                notice(None, format!("a report of iteration {iteration} came too late and was not heard"))
+                refused(None, format!("a report of iteration {iteration} came too late and was not heard"))
             }
         },
         Request::BacklogEdited { revision, former: _, added, removed } => {
             Translated::Events(edited(state, revision, added, removed).into_iter().collect())
         }
         Request::SetStatus { task, status } => match state.task(task) {
-            None => notice(None, format!("cannot set the status of {task}: there is no such task")),
+            None => refused(None, format!("cannot set the status of {task}: there is no such task")),
             Some(entry) if entry.state == TaskState::Running => {
-                notice(Some(task), format!("{task} is being worked on; its status was not changed"))
+                refused(Some(task), format!("{task} is being worked on; its status was not changed"))
             }
             Some(_) => one(Event::StatusSet { task: task.clone(), status: *status, by }),
         },
     }
+}
+
+/// Whatever works on the task has to be stopped first.
+fn skip_running(state: &Loop, task: &TaskId, by: String) -> Translated {
+    let asked = state.open.of_task(task).filter(|open| open.skipped_by.is_none()).map(|open| {
+        let (iteration, attempt) = (open.iteration, open.attempt);
+        Event::SkipAsked { iteration, attempt, task: task.clone(), by }
+    });
+    Translated::Events(asked.into_iter().collect())
 }
 
 /// What a person's edit of the backlog brings that the loop does not know yet. During an iteration, the file may hold
@@ -187,8 +197,7 @@ fn untaken_work(state: &Loop, task: &TaskId) -> Option<Event> {
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
-    use wiggum_core::ids::QuestionId;
-    use wiggum_store::RequestId;
+    use wiggum_core::ids::{QuestionId, RequestId};
 
     use super::*;
 

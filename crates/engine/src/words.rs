@@ -112,6 +112,7 @@ fn words(event: &Event) -> String {
         Event::CommitRefused { output, .. } => format!("the commit was refused: {}", output.excerpt),
         Event::TaskFailed { task, reason } => format!("{task} failed: {reason}"),
         Event::TaskSkipped { task, by } => format!("{task} skipped by {by}"),
+        Event::SkipAsked { task, by, .. } => format!("{by} skips {task}: what works on it is stopped first"),
         Event::TaskReopened { task, by } => format!("{task} opened again by {by}"),
         Event::SkipsCommitted { commit: None, .. } => "nothing to commit of what was skipped".to_owned(),
         Event::SkipsCommitted { tasks, commit: Some(commit) } => {
@@ -171,6 +172,7 @@ fn words(event: &Event) -> String {
         Event::UserChangesPutBack { commit, clean: false } => {
             format!("uncommitted changes conflict; they are in {commit}")
         }
+        Event::RequestRefused { why, .. } => why.clone(),
         Event::Noticed { message, .. } => message.clone(),
         Event::BudgetAlert { scope, task, unit, spent, limit, .. } => {
             let of = task.as_ref().map(|task| format!(" of {task}")).unwrap_or_default();

@@ -228,13 +228,14 @@ fn headline(event: &Event) -> Option<(Kind, String)> {
             (ending(*reason), termination::headline(*reason, detail).to_owned())
         }
         Event::TaskFailed { task, .. } => (Kind::Failure, format!("{task} was given up")),
-        Event::Noticed { .. } => (Kind::Notice, "a notice".to_owned()),
+        Event::Noticed { .. } | Event::RequestRefused { .. } => (Kind::Notice, "a notice".to_owned()),
         Event::IterationStarted { .. }
         | Event::TaskCompleted { .. }
         | Event::TaskSkipped { .. }
         | Event::TaskReopened { .. }
         | Event::StatusSet { .. } => (Kind::Transition, describe(event)),
-        Event::LoopCreated { .. }
+        Event::SkipAsked { .. }
+        | Event::LoopCreated { .. }
         | Event::LoopMoved { .. }
         | Event::BaselineStarted { .. }
         | Event::BaselineChecked { .. }
@@ -312,6 +313,7 @@ fn task_of(event: &Event) -> Option<&TaskId> {
     match event {
         Event::QuestionRaised { task, .. }
         | Event::Noticed { task, .. }
+        | Event::RequestRefused { task, .. }
         | Event::BudgetAlert { task, .. } => task.as_ref(),
         Event::IterationStarted { task, .. }
         | Event::TaskCompleted { task, .. }
@@ -343,7 +345,9 @@ fn text(event: &Event, task: Option<&TaskName>, question: Option<&Asked>) -> Str
         }
         Event::TaskFailed { reason, .. } => lines.push(reason.clone()),
         Event::QuestionAnswered { answer, .. } => lines.push(answer_words(answer)),
-        Event::Noticed { message, .. } => lines.push(message.clone()),
+        Event::Noticed { message: words, .. } | Event::RequestRefused { why: words, .. } => {
+            lines.push(words.clone())
+        }
         _ => {}
     }
     if let Some(Asked { summary, context, question, options, .. }) = question {

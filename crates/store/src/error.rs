@@ -7,11 +7,10 @@ use jiff::Timestamp;
 use rusqlite::ErrorCode;
 use rusqlite::ffi;
 use thiserror::Error;
-use wiggum_core::ids::{Epoch, LoopId, Seq};
+use wiggum_core::ids::{Epoch, LoopId, RequestId, Seq};
 
 use crate::lease::Holder;
 use crate::loops::Identity;
-use crate::requests::RequestId;
 
 #[derive(Debug, Error)]
 pub enum StoreError {

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, Row, Transaction, TransactionBehavior};
 use uuid::Uuid;
 use wiggum_core::event::{EVENT_VERSION, Envelope, Event};
-use wiggum_core::ids::{Epoch, LoopId, Seq};
+use wiggum_core::ids::{Epoch, LoopId, RequestId, Seq};
 use wiggum_core::mutant::{Mutant, planted};
 
 use crate::blobs::{self, Blob};
@@ -16,7 +16,7 @@ use crate::error::{Explain, StoreError};
 use crate::lease::lease;
 use crate::loops::column;
 use crate::projections;
-use crate::requests::{self, RequestId};
+use crate::requests;
 use crate::store::Store;
 
 /// What one step of an engine records, all of it or nothing.

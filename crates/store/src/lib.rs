@@ -66,6 +66,6 @@ pub use journal::Append;
 pub use lease::Holder;
 pub use loops::{Identity, LoopRecord};
 pub use registry::{Entry, Registry};
-pub use requests::{Left, Pending, RequestId};
+pub use requests::{Left, Pending};
 pub use store::{Disk, Options, Store};
 pub use transcript::Transcript;

@@ -1,27 +1,15 @@
 //! What people ask of a loop, waiting until its engine turns it into events.
 
-use std::fmt;
-
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, Transaction, TransactionBehavior};
 use wiggum_core::event::Request;
-use wiggum_core::ids::{LoopId, Seq};
+use wiggum_core::ids::{LoopId, RequestId, Seq};
 
 use crate::error::{Explain, StoreError};
 use crate::journal::last_seq;
 use crate::lease::lease;
 use crate::loops::column;
 use crate::store::Store;
-
-/// Later requests have higher numbers, over all loops of the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RequestId(pub i64);
-
-impl fmt::Display for RequestId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// A request nobody has dealt with yet.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -183,6 +183,8 @@ fn said(event: &Event, step: Option<&TaskId>) -> Option<String> {
         Event::StopRequested { by } => format!("stop asked for by {}", short(by)),
         Event::Interrupted { reason, .. } => format!("{step}: interrupted: {}", short(reason)),
         Event::BacklogBroken { message } => format!("the plan cannot be read: {}", short(message)),
+        Event::SkipAsked { task, by, .. } => format!("{task}: to be skipped, by {}", short(by)),
+        Event::RequestRefused { why, .. } => short(why),
         Event::Noticed { message, .. } => short(message),
         Event::RunEnded { run, reason, detail } => {
             let name = wiggum_core::termination::TABLE

@@ -181,7 +181,8 @@ impl History {
                     asked.answered_by = Some(by.clone());
                 }
             }
-            Event::TaskSkipped { task, .. }
+            Event::SkipAsked { task, .. }
+            | Event::TaskSkipped { task, .. }
             | Event::TaskReopened { task, .. }
             | Event::StatusSet { task, .. }
             | Event::StatusPutBack { task, .. }

@@ -239,6 +239,7 @@ fn kind(event: &Event) -> Kind {
         Event::RunStarted { .. }
         | Event::TaskFailed { .. }
         | Event::RepairPlanned { .. }
+        | Event::SkipAsked { .. }
         | Event::TaskSkipped { .. }
         | Event::SkipsCommitted { .. }
         | Event::TaskReopened { .. }
@@ -275,6 +276,7 @@ fn kind(event: &Event) -> Kind {
         | Event::BudgetAsked { .. }
         | Event::UsageSeen { .. }
         | Event::Charged { .. }
+        | Event::RequestRefused { .. }
         | Event::Noticed { .. } => Kind::Bookkeeping,
     }
 }

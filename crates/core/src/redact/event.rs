@@ -56,6 +56,7 @@ impl Hide<'_> {
             }
             Event::BacklogBroken { message: words }
             | Event::HealthChanged { detail: words, .. }
+            | Event::RequestRefused { why: words, .. }
             | Event::Noticed { message: words, .. } => self.words(words),
             Event::LoopCreated { .. }
             | Event::LoopMoved { .. }
@@ -70,6 +71,7 @@ impl Hide<'_> {
             | Event::WorkspaceReset { .. }
             | Event::TaskCompleted { .. }
             | Event::TaskFailed { .. }
+            | Event::SkipAsked { .. }
             | Event::TaskSkipped { .. }
             | Event::SkipsCommitted { .. }
             | Event::TaskReopened { .. }

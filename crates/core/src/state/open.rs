@@ -131,6 +131,8 @@ pub struct OpenIteration {
     pub spec: Option<Box<Task>>,
     /// Tasks that were added since it began.
     pub added: Vec<TaskId>,
+    /// Who skips its task: it is interrupted first.
+    pub skipped_by: Option<String>,
 }
 
 /// What an agent at work has used so far.
@@ -234,6 +236,7 @@ impl OpenIteration {
             accepted: *accepted,
             spec: None,
             added: Vec::new(),
+            skipped_by: None,
         })
     }
 

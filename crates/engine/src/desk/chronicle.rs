@@ -247,12 +247,14 @@ pub fn task_of(event: &Event) -> Option<&TaskId> {
         | Event::TaskCompleted { task, .. }
         | Event::TaskFailed { task, .. }
         | Event::TaskSkipped { task, .. }
+        | Event::SkipAsked { task, .. }
         | Event::TaskReopened { task, .. }
         | Event::StatusSet { task, .. }
         | Event::StatusPutBack { task, .. } => Some(task),
         Event::QuestionRaised { task, .. }
         | Event::Checkpointed { task, .. }
         | Event::Noticed { task, .. }
+        | Event::RequestRefused { task, .. }
         | Event::BudgetAlert { task, .. } => task.as_ref(),
         _ => None,
     }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wiggum_core::event::{Event, Request};
-use wiggum_core::ids::{QuestionId, Seq, TaskId};
+use wiggum_core::ids::{QuestionId, RequestId, Seq, TaskId};
 use wiggum_core::state::Loop;
 use wiggum_core::tasks::TaskState;
-use wiggum_store::{Left, LoopRecord, Pending, RequestId};
+use wiggum_store::{Left, LoopRecord, Pending};
 
 use crate::clock::Clock;
 use crate::desk::watch::{Happened, Watch};
@@ -248,25 +248,11 @@ pub fn require_task(state: &Loop, id: &str) -> Result<TaskId, DeskError> {
     Err(DeskError::UnknownTask { id: id.to_string(), known })
 }
 
-/// Others may ask at the same time, so only what is about the same thing counts.
+/// What an event says of a request. A refusal names it; of what was done, others may ask for the same at the same time.
 fn as_answer(event: &Event, posted: &Posted<'_>) -> Option<Outcome> {
-    let Posted { request, by: asker, .. } = *posted;
-    let subject = match request {
-        Request::Pause
-        | Request::Resume
-        | Request::Stop
-        | Request::Checkpoint
-        | Request::BacklogEdited { .. } => None,
-        Request::Report { .. } => Some("report".to_owned()),
-        Request::Handoff => Some("handoff".to_owned()),
-        Request::Nudge { .. } => Some("nudge".to_owned()),
-        Request::Skip { task } | Request::Retry { task } | Request::SetStatus { task, .. } => {
-            Some(task.to_string())
-        }
-        Request::Answer { question, .. } => Some(question.to_string()),
-    };
-    if let (Event::Noticed { message, .. }, Some(subject)) = (event, subject) {
-        return message.contains(&subject).then(|| Outcome::Refused(message.clone()));
+    let Posted { id, request, by: asker, .. } = *posted;
+    if let Event::RequestRefused { request: refused, why, .. } = event {
+        return (*refused == Some(id)).then(|| Outcome::Refused(why.clone()));
     }
     let done = match request {
         Request::Pause => matches!(event, Event::Paused { .. }),
@@ -322,5 +308,24 @@ mod tests {
         assert!(matches!(others, Some(Outcome::Refused(why)) if why == "q1 answered by bob: option 1"));
         assert!(matches!(happened(1, option(2), "ann"), Some(Outcome::Refused(_))));
         assert!(happened(2, option(1), "ann").is_none());
+    }
+
+    /// Neither the words of a notice nor the refusal of a similar request say anything of this one.
+    #[test]
+    fn only_a_refusal_that_names_a_request_is_about_it() {
+        let request = Request::Skip { task: "T1".into() };
+        let posted = Posted { id: RequestId(7), request: &request, by: "ann", before: 0 };
+        let refused = |request: Option<i64>| Event::RequestRefused {
+            request: request.map(RequestId),
+            task: Some("T1".into()),
+            by: "ann".to_owned(),
+            why: "T1 is done already".to_owned(),
+        };
+        let message = "T10 is done already".to_owned();
+        for other in [Event::Noticed { task: None, message }, refused(Some(8)), refused(None)] {
+            assert!(as_answer(&other, &posted).is_none(), "{other:?}");
+        }
+        let why = as_answer(&refused(Some(7)), &posted);
+        assert!(matches!(why, Some(Outcome::Refused(why)) if why == "T1 is done already"));
     }
 }

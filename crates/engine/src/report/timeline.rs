@@ -56,6 +56,8 @@ pub(super) fn moment(envelope: &Envelope) -> Option<Moment> {
             let (spent, limit) = (unit.show(*spent), unit.show(*limit));
             (task.as_ref(), format!("{spent} of {limit} spent (budget: {})", scope.name()))
         }
+        Event::SkipAsked { task, by, .. } => (Some(task), format!("to be skipped, by {by}")),
+        Event::RequestRefused { task, why, .. } => (task.as_ref(), why.clone()),
         Event::Noticed { task, message } => (task.as_ref(), message.clone()),
         Event::RunEnded { reason, detail, .. } => (None, format!("run ended: {}: {detail}", reason.name())),
         _ => return None,

@@ -183,9 +183,7 @@ pub(super) fn report(office: &Office, of: &Assignment, request: Request) -> Resu
     let mut said = None;
     let mut refused = None;
     loops.store.for_each(record.id, before, |envelope| match &envelope.event {
-        Event::Noticed { message, .. } if message.contains("report") || message.contains("handoff") => {
-            refused = Some(message.clone())
-        }
+        Event::RequestRefused { request: None, why, .. } => refused = Some(why.clone()),
         event if is_about(event, &report) => said = Some(describe(event)),
         _ => {}
     })?;
