@@ -27,18 +27,31 @@ pub fn become_program(arguments: impl IntoIterator<Item = OsString>) -> SandboxE
     match how.to_str() {
         Some(LANDLOCK) => {
             let places: Vec<PathBuf> = before.into_iter().map(Into::into).collect();
-            match landlock::confine(&places) {
-                Ok(_) => exec(after),
+            match landlock::confine(&places).and_then(|_| give_up_powers()) {
+                Ok(()) => exec(after),
                 Err(error) => error,
             }
         }
         Some(BWRAP) => under_bwrap(before, after),
         Some(INSIDE) => {
             signals::heed_stop();
-            exec(after)
+            match give_up_powers() {
+                Ok(()) => exec(after),
+                Err(error) => error,
+            }
         }
         Some(_) | None => SandboxError::Arguments(how.to_string_lossy().into_owned()),
     }
+}
+
+#[cfg(target_os = "linux")]
+fn give_up_powers() -> Result<(), SandboxError> {
+    super::powers::give_up().map_err(SandboxError::Powers)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn give_up_powers() -> Result<(), SandboxError> {
+    Err(SandboxError::NotLinux)
 }
 
 /// `bwrap` stays beside the program as its parent and in its group, so it gets every signal too. It

@@ -7,7 +7,7 @@ use std::thread;
 
 use landlock::{
     ABI, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, RestrictionStatus, Ruleset,
-    RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus,
+    RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 
 use super::{SandboxError, Strength};
@@ -16,7 +16,7 @@ use super::{SandboxError, Strength};
 /// works; so a kernel of before has none for us.
 const OLDEST: ABI = ABI::V2;
 
-/// Everything that changes a file or a directory. Reading, running, sockets and devices are free.
+/// Everything that changes a file or a directory. Reading, running, and sockets that are files are free.
 fn writing() -> BitFlags<AccessFs> {
     AccessFs::from_write(OLDEST) | AccessFs::Truncate
 }
@@ -26,7 +26,8 @@ pub(super) fn confine(writable: &[PathBuf]) -> Result<Strength, SandboxError> {
     let status = restrict(writable)?;
     match status.ruleset {
         RulesetStatus::FullyEnforced => Ok(Strength::Full),
-        // What is hard to do without is required below, so it is this one that is missing.
+        // What is hard to do without is required below, so it is one of the others that is missing.
+        RulesetStatus::PartiallyEnforced if knows_truncation() => Ok(Strength::WithoutScopes),
         RulesetStatus::PartiallyEnforced => Ok(Strength::WithoutTruncation),
         RulesetStatus::NotEnforced => Err(SandboxError::NotEnforced),
     }
@@ -41,6 +42,8 @@ fn restrict(writable: &[PathBuf]) -> Result<RestrictionStatus, SandboxError> {
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::Truncate)
         .map_err(old)?
+        .scope(Scope::Signal | Scope::AbstractUnixSocket)
+        .map_err(old)?
         .create()
         .map_err(old)?;
     for path in writable {
@@ -49,6 +52,11 @@ fn restrict(writable: &[PathBuf]) -> Result<RestrictionStatus, SandboxError> {
         ruleset = ruleset.add_rule(PathBeneath::new(place, rights(path))).map_err(old)?;
     }
     ruleset.restrict_self().map_err(old)
+}
+
+fn knows_truncation() -> bool {
+    let required = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    required.handle_access(AccessFs::Truncate).is_ok()
 }
 
 /// A file has no entries to make or remove.

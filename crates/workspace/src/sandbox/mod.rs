@@ -16,6 +16,8 @@ mod landlock;
 #[cfg(not(target_os = "linux"))]
 #[path = "portable.rs"]
 mod landlock;
+#[cfg(target_os = "linux")]
+mod powers;
 
 use std::ffi::OsString;
 use std::io;
@@ -42,7 +44,9 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strength {
     Full,
-    /// Before Linux 6.2: a file that may not be written to can still be cut by its path.
+    /// Before Linux 6.12: processes outside can be sent signals, and asked by sockets that are no files.
+    WithoutScopes,
+    /// Before Linux 6.2, as well: a file that may not be written to can still be cut by its path.
     WithoutTruncation,
 }
 
@@ -88,6 +92,8 @@ pub enum SandboxError {
     OldKernel(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("Landlock was accepted, but is not in force")]
     NotEnforced,
+    #[error("the rights of the administrator cannot be given up")]
+    Powers(#[source] io::Error),
     #[error("bwrap is not installed")]
     NoBwrap,
     #[error("bwrap does not work here: {0}")]
@@ -138,7 +144,7 @@ impl Confinement {
 impl std::fmt::Display for Kind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Landlock(Strength::Full) => "landlock",
+            Self::Landlock(Strength::Full | Strength::WithoutScopes) => "landlock",
             Self::Landlock(Strength::WithoutTruncation) => "landlock of an old kernel",
             Self::Bwrap { .. } => "bwrap",
         })
