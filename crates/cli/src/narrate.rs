@@ -237,6 +237,13 @@ impl Narrator {
             text.push_str(&format!("  {}", style.red(&evidence.exit.to_string())));
         }
         self.line(&text);
+        self.withheld(evidence);
+    }
+
+    fn withheld(&mut self, evidence: &Evidence) {
+        if let Some(words) = evidence.about_withheld() {
+            self.line(&self.style.yellow(&format!("    {}", harmless(&words))));
+        }
     }
 
     /// A check before any agent works.
@@ -248,6 +255,7 @@ impl Narrator {
                 self.line(&self.style.red(&format!("  ✗ {words}")));
                 let lines = evidence.map(|evidence| decisive_lines(&evidence.output.excerpt));
                 self.reasons(&[lines.unwrap_or_default().join("\n")]);
+                evidence.into_iter().for_each(|evidence| self.withheld(evidence));
             }
             BaselineOutcome::CannotRun { .. }
             | BaselineOutcome::LeftOut { .. }

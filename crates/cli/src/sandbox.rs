@@ -2,15 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use wiggum_engine::Sandbox;
+use serde::{Deserialize, Serialize};
 use wiggum_engine::error::chain;
+use wiggum_engine::{OfChecks, Sandbox};
 use wiggum_workspace::sandbox::{self, Kind, SandboxError};
 
 use crate::config::Config;
 use crate::failure::Failure;
 
 /// What can be asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Choice {
     /// The first that works.
     #[default]
@@ -45,9 +47,31 @@ impl Choice {
 
 const UNCONFINED: &str = "agents can write wherever you can";
 
+/// All that is configured of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Wanted {
+    choice: Choice,
+    writable: Vec<String>,
+    checks: OfChecks,
+}
+
+impl Wanted {
+    pub(crate) fn of(config: &Config) -> Self {
+        let mut checks = config.checks.clone();
+        // What an agent may have is no secret to the tests that it writes.
+        checks.pass_env.extend(config.agent.pass_env.iter().cloned());
+        Self { choice: config.agent.sandbox, writable: config.agent.writable.clone(), checks }
+    }
+}
+
 /// What is in force for this configuration.
 pub(crate) fn sandbox(workspace: &Path, config: &Config) -> Result<Sandbox, Failure> {
-    let (kind, says) = match config.agent.sandbox {
+    in_force(workspace, &Wanted::of(config))
+}
+
+pub(crate) fn in_force(workspace: &Path, wanted: &Wanted) -> Result<Sandbox, Failure> {
+    let (kind, says) = match wanted.choice {
         Choice::Auto => automatic(),
         Choice::Landlock => {
             let kind = sandbox::landlock().map_err(|error| refused("landlock", &error))?;
@@ -59,12 +83,26 @@ pub(crate) fn sandbox(workspace: &Path, config: &Config) -> Result<Sandbox, Fail
         }
         Choice::None => (None, format!("none, as configured: {UNCONFINED}")),
     };
-    let writable = config.agent.writable.iter().map(|written| place(workspace, written)).collect();
+    let writable = wanted.writable.iter().map(|written| place(workspace, written)).collect();
     let git = match &kind {
         Some(Kind::Bwrap { .. }) => sandbox::landlock().ok().or_else(|| kind.clone()),
         Some(Kind::Landlock(_)) | None => kind.clone(),
     };
-    Ok(Sandbox { kind, git, says, writable })
+    let checks = wanted.checks.clone();
+    let says = match &kind {
+        Some(_) => says + &about_checks(&checks),
+        None => says,
+    };
+    Ok(Sandbox { kind, git, says, writable, checks })
+}
+
+fn about_checks(checks: &OfChecks) -> String {
+    let except: Vec<String> = checks.except.iter().map(|command| format!("`{command}`")).collect();
+    match (checks.unconfined, except.is_empty()) {
+        (true, _) => "; checks are not confined, as configured".to_owned(),
+        (false, true) => "; so do checks".to_owned(),
+        (false, false) => format!("; so do checks, except for {}, as configured", except.join(", ")),
+    }
 }
 
 /// Landlock asks nothing of the system but its kernel, so it comes first.

@@ -173,6 +173,29 @@ fn a_promise_needs_its_checks() {
     sandbox.stop(promise).lets_go(&["done after 3 iterations", "its check passed"]);
 }
 
+/// They run what the agent has written.
+#[test]
+fn checks_of_a_session_run_behind_walls() {
+    let check = "sh attack.sh";
+    let attack = "echo x >> ~/.profile; test -n \"$DEPLOY_TOKEN\"; echo \"token $?\"; touch made; false";
+    for walls in [true, false] {
+        let mut sandbox = Sandbox::walled(&["one"]);
+        sandbox.env("DEPLOY_TOKEN", "tok-5f7a9c1e3b2d4f60");
+        sandbox.write("attack.sh", attack);
+        let exceptions = format!("pass_env = [\"DEPLOY_TOKEN\"]\nunconfined = [\"{check}\"]\n");
+        let exceptions = if walls { "" } else { exceptions.as_str() };
+        sandbox.write("wiggum.toml", &format!("[checks]\nverify = [\"{check}\"]\n{exceptions}"));
+        sandbox.begin("/ralph-loop make it");
+        let answer = sandbox.stop("<promise>DONE</promise>");
+        match walls {
+            true => answer.blocks(&["token 1", "Variables withheld from it: DEPLOY_TOKEN (`pass_env`"]),
+            false => answer.blocks(&["token 0"]),
+        }
+        assert_eq!(sandbox.base().join("home/.profile").exists(), !walls);
+        assert!(sandbox.exists("made"));
+    }
+}
+
 #[test]
 fn the_checks_of_the_configuration_hold_as_they_were_at_the_start() {
     let sandbox = Sandbox::new();

@@ -204,7 +204,9 @@ fn described(checked: &Checked) -> String {
     let lines = checked.evidence.as_ref().map(|evidence| decisive_lines(&evidence.output.excerpt));
     let lines = lines.unwrap_or_default().join("\n");
     let exit = checked.evidence.as_ref().map_or_else(String::new, |evidence| format!(": {}", evidence.exit));
-    format!("`{}` fails{exit}\n{lines}", checked.command).trim_end().to_owned()
+    let withheld = checked.evidence.as_ref().and_then(Evidence::about_withheld);
+    let withheld = withheld.map_or_else(String::new, |words| format!("\nVariables {words}"));
+    format!("`{}` fails{exit}\n{lines}{withheld}", checked.command).trim_end().to_owned()
 }
 
 /// What a check on the untouched tree says.

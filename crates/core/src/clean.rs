@@ -226,6 +226,7 @@ mod tests {
             former: false,
             clean: true,
             tests: None,
+            withheld: Vec::new(),
         }
     }
 

@@ -784,11 +784,28 @@ pub struct Evidence {
     /// How many tests passed, by what its runner says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<u32>,
+    /// Variables of the user's environment that it did not get, as far as that may be why it failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<String>,
 }
+
+/// Where more variables were withheld than this, the others are only counted.
+const WITHHELD_NAMED: usize = 6;
 
 impl Evidence {
     pub fn passed(&self) -> bool {
         self.exit.success()
+    }
+
+    /// The variables that a failed check did not get, as people read it.
+    pub fn about_withheld(&self) -> Option<String> {
+        let named = self.withheld.iter().take(WITHHELD_NAMED).cloned().collect::<Vec<_>>().join(", ");
+        let more = match self.withheld.len().saturating_sub(WITHHELD_NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        (!self.passed() && !named.is_empty())
+            .then(|| format!("withheld from it: {named}{more} (`pass_env` under [checks] passes them on)"))
     }
 }
 

@@ -245,8 +245,10 @@ fn asks_for_all(task: &Task, flags: &[&Flag]) -> bool {
 
 fn describe_failure(evidence: &Evidence) -> String {
     let former = if evidence.former { ", with its former definition," } else { "" };
+    let withheld =
+        evidence.about_withheld().map_or_else(String::new, |words| format!("\nVariables {words}."));
     format!(
-        "The check \"{}\" (`{}`){former} failed: {}.\n{}",
+        "The check \"{}\" (`{}`){former} failed: {}.{withheld}\n{}",
         evidence.name, evidence.command, evidence.exit, evidence.output.excerpt
     )
 }

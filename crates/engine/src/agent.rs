@@ -6,10 +6,11 @@ use uuid::Uuid;
 use wiggum_agents::{Abilities, AgentEvent, Driver, Finished, Problem, Session};
 use wiggum_core::agents::WITHHELD;
 use wiggum_core::event::{Failure, Trouble};
-use wiggum_core::redact::{is_proxy_name, is_secret_variable};
+use wiggum_core::redact::is_secret_variable;
 
 use crate::engine::{Engine, Settings};
 use crate::error::EngineError;
+use crate::withheld::{may_have, withheld};
 
 /// An agent as it is configured.
 pub struct Agent {
@@ -25,11 +26,7 @@ pub struct Agent {
 impl Agent {
     /// The variables of our own environment that this agent does not get.
     pub fn withheld(&self) -> Vec<String> {
-        let ours = std::env::vars_os().filter_map(|(name, value)| {
-            Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
-        });
-        let kept = ours.filter(|(name, value)| is_secret_variable(name, value) && !self.may_have(name));
-        kept.map(|(name, _)| name).collect()
+        withheld(&self.passed())
     }
 
     /// What to do about an error that is about a variable which this agent did not get.
@@ -38,19 +35,13 @@ impl Agent {
         let is_secret = |name: &str| {
             std::env::var_os(name).is_some_and(|value| is_secret_variable(name, &value.to_string_lossy()))
         };
-        let is_withheld = |name: &str| !name.is_empty() && is_secret(name) && !self.may_have(name);
+        let is_withheld = |name: &str| !name.is_empty() && is_secret(name) && !may_have(name, &self.passed());
         let name = words.find(|word| is_withheld(word))?;
         Some(format!("{name} is {WITHHELD}; pass_env = [\"{name}\"] under [agent] lets it through"))
     }
 
-    fn may_have(&self, name: &str) -> bool {
-        let passed = self.pass_env.iter().map(String::as_str).chain(self.driver.secrets().iter().copied());
-        // Without its proxy, an agent cannot reach its model.
-        is_proxy_name(name)
-            || passed.into_iter().any(|pattern| match pattern.strip_suffix('*') {
-                Some(beginning) => name.starts_with(beginning),
-                None => name == pattern,
-            })
+    fn passed(&self) -> Vec<&str> {
+        self.pass_env.iter().map(String::as_str).chain(self.driver.secrets().iter().copied()).collect()
     }
 }
 

@@ -132,17 +132,12 @@ impl Engine<'_> {
         env: Vec<(OsString, OsString)>,
     ) -> Result<bool, EngineError> {
         self.keep_watchdog();
+        let confined = self.settings.sandbox.checks.confines(purpose.command());
         let (cwd, confinement) = match &purpose {
-            Purpose::Clean { .. } => {
-                let cwd = self.clean_root();
-                let confinement = self.confinement_of_checks(&cwd, Vec::new());
-                (cwd, confinement)
-            }
+            Purpose::Clean { .. } => (self.clean_root(), self.around_clean_check()),
             Purpose::Attempt { .. } | Purpose::Baseline { .. } | Purpose::Task { .. } => {
                 self.renew_private(&self.index_to_show())?;
-                let cwd = self.settings.workspace().to_owned();
-                let confinement = self.confinement_of_checks(&cwd, self.private_mounts());
-                (cwd, confinement)
+                (self.settings.workspace().to_owned(), self.around_own_check())
             }
         };
         let command = CommandLine::parse(purpose.command());
@@ -150,7 +145,8 @@ impl Engine<'_> {
             let mut launch = Launch::new(command, &cwd);
             launch.env = env;
             launch.marker = Some(("WIGGUM_LOOP_ID".to_owned(), self.journal.id.to_string()));
-            launch.confinement = confinement;
+            launch.env_remove = self.settings.not_for_checks();
+            launch.confinement = confinement.filter(|_| confined);
             let redactor = Redactor::new(self.secrets.clone());
             let sink = CheckSink { sender: self.sender.clone(), capture: Capture::new(), redactor };
             Ok(self.host.launch(launch, Box::new(sink))?)
@@ -243,6 +239,7 @@ impl Engine<'_> {
     }
 
     fn evidence(&mut self, check: &Check, former: bool, ended: Ended, output: &str) -> Evidence {
+        let withheld = if ended.exit.success() { Vec::new() } else { self.withheld_from(output) };
         Evidence {
             name: check.name.clone(),
             command: check.command.clone(),
@@ -252,7 +249,15 @@ impl Engine<'_> {
             former,
             clean: false,
             tests: tests_passed(output),
+            withheld,
         }
+    }
+
+    /// What a check did not get, first what it speaks of.
+    fn withheld_from(&self, output: &str) -> Vec<String> {
+        let mut names = self.settings.withheld_from_checks();
+        names.sort_by_key(|name| !output.contains(name.as_str()));
+        names
     }
 
     /// Why a check says nothing of a tree without a task, if it does not.

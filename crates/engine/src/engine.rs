@@ -134,7 +134,7 @@ impl Settings {
             git: true,
             closed: Vec::new(),
             agent_mcp: false,
-            sandbox: Sandbox { kind: None, git: None, says: String::new(), writable: Vec::new() },
+            sandbox: Sandbox::default(),
             tap: None,
             tell: None,
             tools: None,
@@ -415,7 +415,7 @@ impl<'a> Engine<'a> {
                 None => around_git(&settings, &found).map_err(EngineError::from),
             };
             let confinement = or_give_back(confinement, &mut store, id, epoch)?;
-            git = Some(found.with_confinement(confinement));
+            git = Some(found.with_confinement(confinement).without_variables(settings.not_for_checks()));
         }
         let (sender, inputs) = sync_channel(INPUTS);
         if settings.prompt.is_none() && !state.open.is_empty() {

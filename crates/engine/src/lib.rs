@@ -96,6 +96,7 @@ mod tree;
 pub mod wake;
 mod watchdog;
 mod watched;
+mod withheld;
 pub mod words;
 mod work;
 
@@ -106,6 +107,7 @@ pub use error::EngineError;
 pub use host::{Host, Machine, Program};
 pub use iteration::command_line;
 pub use restore::{Changes, Restored};
-pub use sandbox::Sandbox;
+pub use sandbox::{OfChecks, Sandbox, around_check, make_caches};
 pub use watched::{InForce, in_force};
 pub use wiggum_agents::AgentEvent;
+pub use withheld::withheld;

@@ -234,8 +234,7 @@ impl Engine<'_> {
         include: &[&str],
     ) -> Result<Inside, EngineError> {
         // Without walls it would be a commit of the user's own repository.
-        let walls = self.confinement_of_checks(self.settings.workspace(), self.private_mounts());
-        let Some(confinement) = walls else {
+        let Some(confinement) = self.around_own_check() else {
             return Ok(Inside::Refused("git hooks cannot be run: there is no sandbox for them".to_owned()));
         };
         self.renew_private(&self.taken_index())?;

@@ -1,6 +1,6 @@
 //! Where an agent may write: its workspace, its own directories, the caches of the tools it runs, the
-//! temporary directory, and what its user adds. Git of ours is confined too, since it runs hooks and filters
-//! that an agent may have written; checks are not.
+//! temporary directory, and what its user adds. Checks and git of ours are confined too, since they run tests,
+//! hooks and filters that an agent may have written.
 //!
 //! The rule behind the lists: what runs at a login or in somebody else's shell, configures git or ssh,
 //! or lies on the search path stays out, even where that means naming the entries of a directory
@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use wiggum_agents::{Driver, Family};
 use wiggum_workspace::git::{Git, GitError};
 use wiggum_workspace::sandbox::{Confinement, Kind, Mount};
@@ -19,7 +20,7 @@ use crate::engine::{Engine, Settings};
 use crate::state_dir::StateDir;
 
 /// The sandbox of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Sandbox {
     /// Nothing where agents are not confined.
     pub kind: Option<Kind>,
@@ -29,6 +30,26 @@ pub struct Sandbox {
     pub says: String,
     /// What the user adds; `~/` is the home directory.
     pub writable: Vec<PathBuf>,
+    pub checks: OfChecks,
+}
+
+/// What is different for checks. The default is that nothing is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OfChecks {
+    /// None of them is confined.
+    pub unconfined: bool,
+    /// The commands that are not.
+    pub except: Vec<String>,
+    /// Variables that they get although they look like secrets.
+    pub pass_env: Vec<String>,
+}
+
+impl OfChecks {
+    /// Is a check of this command confined?
+    pub fn confines(&self, command: &str) -> bool {
+        !self.unconfined && !self.except.iter().any(|other| other.trim() == command.trim())
+    }
 }
 
 /// What nearly every program opens for writing.
@@ -170,7 +191,8 @@ impl Engine<'_> {
     /// so better than we could.
     pub(crate) fn prepare_confinement(&self) {
         if self.settings.sandbox.kind.is_some() {
-            for agent in &self.settings.agents {
+            make_caches();
+            for agent in self.settings.agents.iter().filter(|agent| !agent.env.is_empty()) {
                 Places { home: home(), env: environment(agent) }.make_caches();
             }
         }
@@ -207,27 +229,55 @@ impl Engine<'_> {
         })
     }
 
-    /// The walls around a check that runs there, where it sees another repository than the user's.
-    pub(crate) fn confinement_of_checks(&self, root: &Path, mounts: Vec<Mount>) -> Option<Confinement> {
-        self.own.as_ref()?;
-        let sandbox = &self.settings.sandbox;
-        let places = Places { home: home(), env: own_environment().collect() };
-        let inner = Inner::of(&self.dir, self.dir.agent_dir(self.journal.id), None);
-        let mut writable = vec![root.to_owned()];
-        writable.extend(DEVICES.iter().map(PathBuf::from));
-        writable.extend(places.temporary());
-        writable.extend(places.caches());
-        writable.extend(sandbox.writable.iter().filter_map(|path| places.at_home(path)));
+    /// The walls around a check in the workspace.
+    pub(crate) fn around_own_check(&self) -> Option<Confinement> {
+        let shared = self.git.as_ref().filter(|_| self.own.is_none());
+        self.around_check_in(self.settings.workspace(), shared, self.private_mounts())
+    }
+
+    /// The walls around a check in the clean checkout, which has a repository of its own.
+    pub(crate) fn around_clean_check(&self) -> Option<Confinement> {
+        self.around_check_in(&self.clean_root(), None, Vec::new())
+    }
+
+    fn around_check_in(&self, root: &Path, shared: Option<&Git>, mounts: Vec<Mount>) -> Option<Confinement> {
+        let inner = Inner::of(&self.dir, self.dir.agent_dir(self.journal.id), shared);
+        let (sandbox, helper) = (&self.settings.sandbox, &self.settings.wiggum);
+        let walls = around_check(sandbox, helper, root, shared)?;
         Some(Confinement {
-            kind: sandbox.kind.clone()?,
-            helper: self.settings.wiggum.clone(),
-            writable: outermost(writable),
             read_only: inner.read_only,
             // A checkout of ours lies in the private state.
             writable_again: vec![root.to_owned()],
             mounts,
+            ..walls
         })
     }
+}
+
+/// Makes the caches that tools of this user have: whoever is confined cannot make them.
+pub fn make_caches() {
+    Places { home: home(), env: own_environment().collect() }.make_caches();
+}
+
+/// The walls around a check that runs there: it writes where an agent does, but for an agent's own directories.
+pub fn around_check(sandbox: &Sandbox, helper: &Path, root: &Path, git: Option<&Git>) -> Option<Confinement> {
+    let kind = sandbox.kind.clone()?;
+    let places = Places { home: home(), env: own_environment().collect() };
+    let mut writable = vec![root.to_owned()];
+    let repository = git.into_iter().flat_map(|git| [git.git_dir(), git.common_dir()]);
+    writable.extend(repository.filter_map(|dir| dir.canonicalize().ok()));
+    writable.extend(DEVICES.iter().map(PathBuf::from));
+    writable.extend(places.temporary());
+    writable.extend(places.caches());
+    writable.extend(sandbox.writable.iter().filter_map(|path| places.at_home(path)));
+    Some(Confinement {
+        kind,
+        helper: helper.to_owned(),
+        writable: outermost(writable),
+        read_only: Vec::new(),
+        writable_again: Vec::new(),
+        mounts: Vec::new(),
+    })
 }
 
 /// The walls around git while it may run hooks, filters and monitors.
@@ -347,7 +397,7 @@ impl Places {
         home.into_iter().flat_map(|home| CARGO_FILES.map(|name| home.join(name)))
     }
 
-    /// Makes the caches of programs that are there: whoever is confined cannot make them.
+    /// Makes the caches of programs that are there.
     fn make_caches(&self) {
         for (path, program) in CACHES {
             let Some(path) = self.cache(path).filter(|path| !path.exists()) else { continue };
@@ -466,9 +516,9 @@ mod tests {
         use wiggum_workspace::sandbox::Strength;
         let sandbox = |kind| Sandbox {
             kind,
-            git: None,
             says: "confined".to_owned(),
             writable: paths(&["/srv/shared"]),
+            ..Sandbox::default()
         };
         let landlock = sandbox(Some(Kind::Landlock(Strength::Full)));
         for open in ["/tmp/state/wiggum", "/var/tmp/x", "/srv/shared/state"] {

@@ -223,7 +223,8 @@ fn evidence_words(evidence: &Evidence) -> String {
     let mark = if evidence.passed() { "passed" } else { "failed" };
     let Evidence { name, command, exit, duration: took, clean, .. } = evidence;
     let place = if *clean { " in a clean checkout" } else { "" };
-    format!("check {mark}{place}: {name}: `{command}`, {exit} after {}", duration(*took))
+    let withheld = evidence.about_withheld().map_or_else(String::new, |words| format!("; {words}"));
+    format!("check {mark}{place}: {name}: `{command}`, {exit} after {}{withheld}", duration(*took))
 }
 
 fn flagged(flags: &[Flag]) -> String {

@@ -103,6 +103,7 @@ fn attempt(task: &TaskId, iteration: Iteration, attempt: Attempt, code: i32, ver
         former: false,
         clean: false,
         tests: None,
+        withheld: Vec::new(),
     };
     vec![
         Event::IterationStarted {

@@ -107,6 +107,11 @@ struct EvidenceShown {
     passed: bool,
     duration_ms: u64,
     output: String,
+    /// Variables that a failed check did not get.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    withheld: Vec<String>,
+    #[serde(skip)]
+    about_withheld: Option<String>,
 }
 
 /// What is remembered of an attempt.
@@ -297,6 +302,8 @@ impl Texts<'_> {
         let evidence = record.evidence.into_iter().map(|evidence| {
             Ok::<_, Failure>(EvidenceShown {
                 passed: evidence.passed(),
+                about_withheld: evidence.about_withheld(),
+                withheld: evidence.withheld,
                 exit: evidence.exit,
                 duration_ms: evidence.duration.0,
                 output: self.whole(&evidence.output)?,
@@ -486,6 +493,9 @@ impl EvidenceShown {
         let took = duration(Millis(self.duration_ms));
         out.line(&format!("  {mark} {}: {}", one_line(&self.name), style.bold(&one_line(&self.command))));
         out.line(&style.dim(&format!("    {} after {took}", self.exit)));
+        if let Some(words) = &self.about_withheld {
+            out.line(&style.yellow(&format!("    {}", one_line(words))));
+        }
         out.block("    │ ", &self.output, SHOWN_LINES);
     }
 }

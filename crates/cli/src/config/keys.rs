@@ -748,6 +748,31 @@ pub(crate) const KEYS: &[Key] = &[
         ..Key::of(Shape::Choice(&["end", "task", "never"]))
     },
     Key {
+        path: "checks.sandbox",
+        help: "What checks are kept in: the sandbox of agents (`agent`), since they run what an agent has written, or \
+               none.",
+        get: |config| Value::Text(confined_word(config.checks.unconfined).to_owned()),
+        set: |config, value| config.checks.unconfined = value.text() == confined_word(true),
+        ..Key::of(Shape::Choice(&["agent", "none"]))
+    },
+    Key {
+        path: "checks.unconfined",
+        help: "Those of the checks, as they are written elsewhere, that run without a sandbox.",
+        example: Some("[\"docker compose run tests\"]"),
+        get: |config| Value::List(config.checks.except.clone()),
+        set: |config, value| config.checks.except = value.list(),
+        ..Key::of(Shape::Commands)
+    },
+    Key {
+        path: "checks.pass_env",
+        help: "Variables of your environment that checks get although they look like secrets, beside those of \
+               `pass_env` under [agent]. A `*` at the end stands for any rest.",
+        example: Some("[\"TEST_DATABASE_URL\"]"),
+        get: |config| Value::List(config.checks.pass_env.clone()),
+        set: |config, value| config.checks.pass_env = value.list(),
+        ..Key::of(Shape::Words)
+    },
+    Key {
         path: "workspace.setup",
         help: "The command that installs what the checks need into a fresh checkout.",
         example: Some("\"npm ci\""),
@@ -982,6 +1007,10 @@ pub(super) fn prompt_via(word: &str) -> PromptVia {
         "file" => PromptVia::File,
         other => unreachable!("not a word of the table: {other}"),
     }
+}
+
+fn confined_word(unconfined: bool) -> &'static str {
+    if unconfined { "none" } else { "agent" }
 }
 
 pub(super) fn prompt_via_word(via: PromptVia) -> &'static str {

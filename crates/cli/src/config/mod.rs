@@ -32,9 +32,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use wiggum_agents::PromptVia;
 use wiggum_core::policy::{Millis, Policy};
-use wiggum_engine::InForce;
 use wiggum_engine::checkout::{Checkout, StateRoot};
 use wiggum_engine::state_dir::StateDir;
+use wiggum_engine::{InForce, OfChecks};
 use wiggum_workspace::beneath::{self, Links};
 
 pub(crate) use agents::{ApiConfig, NamedAgent};
@@ -104,6 +104,8 @@ pub(crate) struct Config {
     pub(crate) headless: bool,
     pub(crate) allow_dirty: bool,
     pub(crate) agent: AgentConfig,
+    /// What is not policy of checks: `pass_env` is what the file says.
+    pub(crate) checks: OfChecks,
     /// The sections `[agents.NAME]`.
     pub(crate) agents: BTreeMap<String, NamedAgent>,
     /// A limit in dollars may be without effect.
@@ -380,6 +382,7 @@ impl Default for Config {
             headless: false,
             allow_dirty: false,
             agent: AgentConfig::default(),
+            checks: OfChecks::default(),
             agents: BTreeMap::new(),
             allow_unpriced: false,
             policy: Policy::default(),

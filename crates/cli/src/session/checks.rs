@@ -8,11 +8,17 @@ use std::time::{Duration, Instant};
 
 use wiggum_core::event::Exit;
 use wiggum_core::task::FileStatus;
+use wiggum_engine::OfChecks;
+use wiggum_engine::error::chain;
 use wiggum_workspace::beneath::{self, Links};
+use wiggum_workspace::git::Git;
 use wiggum_workspace::process::{self, Capture, CommandLine, Ended, Grace, Launch, Running, Sink, Stream};
+use wiggum_workspace::sandbox::Confinement;
 
 use super::judge::{Checked, MissingInPlan};
+use super::rules::Rules;
 use super::state::Session;
+use crate::sandbox;
 
 /// All checks of one stop together; hooks are installed with a little more.
 pub(crate) const BUDGET: Duration = Duration::from_secs(540);
@@ -31,19 +37,64 @@ pub(crate) fn run(session: &Session, workspace: &Path) -> Checked {
     if commands.len() + planned == 0 {
         return Checked::NotConfigured;
     }
-    let (session, timeout) = (&session.session_id, session.rules.check_timeout);
-    if !commands.is_empty() {
-        process::end_marked(MARKER, session);
+    let (rules, session, timeout) = (&session.rules, &session.session_id, session.rules.check_timeout);
+    if commands.is_empty() {
+        return Checked::Passed { checks: planned };
     }
+    process::end_marked(MARKER, session);
+    let walls = match Walls::of(rules, workspace) {
+        Ok(walls) => walls,
+        Err(problem) => {
+            let command = commands[0].clone();
+            return Checked::Failed { command, exit: Exit::NotStarted, output: problem };
+        }
+    };
     let until = Instant::now() + BUDGET;
     for command in commands {
         let own = timeout.map(|timeout| Instant::now() + timeout.as_duration());
-        let (exit, output) = run_one(command, workspace, session, own.map_or(until, |own| own.min(until)));
+        let until = own.map_or(until, |own| own.min(until));
+        let (exit, output) = run_one(command, workspace, session, &walls, until);
         if !exit.success() {
-            return Checked::Failed { command: command.clone(), exit, output };
+            return Checked::Failed { command: command.clone(), exit, output: walls.explain(output) };
         }
     }
     Checked::Passed { checks: commands.len() + planned }
+}
+
+/// What keeps checks from more than they need: they run what the agent has written.
+struct Walls {
+    confinement: Option<Confinement>,
+    rules: OfChecks,
+    withheld: Vec<String>,
+}
+
+impl Walls {
+    fn of(rules: &Rules, workspace: &Path) -> Result<Self, String> {
+        let sandbox = sandbox::in_force(workspace, &rules.sandbox).map_err(|failure| failure.message)?;
+        let helper = std::env::current_exe().map_err(|error| error.to_string())?;
+        let git = Git::discover(workspace).map_err(|error| chain(&error))?;
+        if sandbox.kind.is_some() {
+            wiggum_engine::make_caches();
+        }
+        // Tools that know the whole repository write at its root, wherever the agent works in it.
+        let root = git.as_ref().map_or(workspace, Git::root);
+        let confinement = wiggum_engine::around_check(&sandbox, &helper, root, git.as_ref());
+        let passed: Vec<&str> = sandbox.checks.pass_env.iter().map(String::as_str).collect();
+        let withheld = wiggum_engine::withheld(&passed);
+        Ok(Self { confinement, withheld, rules: sandbox.checks })
+    }
+
+    /// A check that failed says which variables it did not get.
+    fn explain(&self, output: String) -> String {
+        let names = self.withheld.join(", ");
+        match names.is_empty() {
+            true => output,
+            false => format!(
+                "{}\n\nVariables withheld from it: {names} (`pass_env` under [checks] passes them on).",
+                output.trim_end()
+            ),
+        }
+    }
 }
 
 /// A plan is read by people; a larger one is none.
@@ -70,17 +121,19 @@ fn missing_in_plan(plan: &Path) -> Option<MissingInPlan> {
     (!open.is_empty()).then_some(MissingInPlan::Open(open))
 }
 
-fn run_one(line: &str, workspace: &Path, session: &str, until: Instant) -> (Exit, String) {
+fn run_one(line: &str, workspace: &Path, session: &str, walls: &Walls, until: Instant) -> (Exit, String) {
     let command = match CommandLine::parse(line) {
         Ok(command) => command,
         Err(error) => return (Exit::NotStarted, error.to_string()),
     };
     let mut launch = Launch::new(command, workspace);
     launch.marker = Some((MARKER.to_owned(), session.to_owned()));
+    launch.env_remove = walls.withheld.iter().map(Into::into).collect();
+    launch.confinement = walls.confinement.clone().filter(|_| walls.rules.confines(line));
     let (sender, receiver) = channel();
     let running = match process::launch(launch, Collector { sender, capture: Capture::new() }) {
         Ok(running) => running,
-        Err(error) => return (Exit::NotStarted, wiggum_engine::error::chain(&error)),
+        Err(error) => return (Exit::NotStarted, chain(&error)),
     };
     let left = until.saturating_duration_since(Instant::now());
     if let Ok(outcome) = receiver.recv_timeout(left) {

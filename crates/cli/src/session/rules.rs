@@ -15,6 +15,7 @@ use wiggum_core::signal::support;
 
 use super::hook::Problem;
 use crate::config::{self, Config, ConfigSource, Flags, Sources};
+use crate::sandbox::Wanted;
 
 /// Iterations of a session where nothing else is said.
 pub(crate) const MAX_ITERATIONS: u32 = 10;
@@ -69,6 +70,9 @@ pub(crate) struct Rules {
     /// A file of the workspace in which every box must be ticked.
     pub(crate) plan: Option<String>,
     pub(crate) complete_without_claim: bool,
+    /// What the commands are kept in.
+    #[serde(default)]
+    pub(crate) sandbox: Wanted,
 }
 
 impl Rules {
@@ -103,6 +107,7 @@ impl Rules {
             check_timeout: checks.timeout,
             plan: options.plan.clone(),
             complete_without_claim: options.complete_without_claim || checks.complete_without_claim,
+            sandbox: Wanted::of(config),
         }
     }
 

@@ -11,11 +11,15 @@ pub fn is_secret_name(name: &str) -> bool {
 /// `SSH_AUTH_SOCK`, `XAUTHORITY` and `GIT_ASKPASS` are no secrets: they are paths, of which everybody may know.
 /// Who may use the socket or the file that lies there is for the sandbox to say.
 pub fn is_secret_variable(name: &str, value: &str) -> bool {
-    is_surely_secret(name)
+    (is_surely_secret(name) && !name.starts_with(GIT_SETTING))
         || (has_last_word(name, "PASS") && !is_switch(value))
         || (may_be_path(name) && !is_switch(value) && !is_path(value))
         || password_in_address(value).is_some()
 }
+
+/// What follows is the number of a setting of git's, and the variable has the setting's name: git refuses to work
+/// where it is missing.
+const GIT_SETTING: &str = "GIT_CONFIG_KEY_";
 
 /// Is this one of the variables by which programs find their way into the network? An agent needs them to reach
 /// its model, also where the address has a password in it; that is hidden, but not withheld.
@@ -178,6 +182,7 @@ mod tests {
             ("X_AUTH", "/run/user/1000/auth"),
             ("SSH_AUTH_SOCK", "/run/user/1000/ssh"),
             ("XAUTHORITY", "/run/user/1000/xauth"),
+            ("GIT_CONFIG_KEY_0", "safe.directory"),
             ("PATH", "/bin:/usr/bin"),
             ("GIT_REMOTE", "git@example.com:a/b.git"),
             ("HOMEPAGE", "https://example.com/@ann:1"),

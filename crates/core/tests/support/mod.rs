@@ -276,6 +276,7 @@ impl World {
                     former,
                     clean: false,
                     tests: None,
+                    withheld: Vec::new(),
                 };
                 self.push(Event::EvidenceGathered { iteration, attempt, evidence });
             }
@@ -289,6 +290,7 @@ impl World {
                     former: false,
                     clean: true,
                     tests: None,
+                    withheld: Vec::new(),
                 };
                 self.push(match of {
                     CleanOf::Commit(commit) => Event::CleanChecked { commit, evidence },

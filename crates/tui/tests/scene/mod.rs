@@ -312,6 +312,7 @@ impl Story {
                         former: false,
                         clean: false,
                         tests: None,
+                        withheld: Vec::new(),
                     },
                 },
             );

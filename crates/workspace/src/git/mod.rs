@@ -71,6 +71,8 @@ pub struct Git {
     env: Vec<(OsString, OsString)>,
     configuration: Arc<OnceLock<Configuration>>,
     confinement: Option<Arc<Confinement>>,
+    /// Variables that neither git gets nor what it runs.
+    withheld: Arc<[OsString]>,
     attendant: Option<Arc<dyn Attend>>,
 }
 
@@ -186,6 +188,7 @@ impl Git {
             env: Vec::new(),
             configuration,
             confinement: None,
+            withheld: Arc::new([]),
             attendant: None,
         }
     }
@@ -199,6 +202,13 @@ impl Git {
     #[must_use]
     pub fn with_confinement(mut self, confinement: Option<Confinement>) -> Self {
         self.confinement = confinement.map(Arc::new);
+        self
+    }
+
+    /// Variables of our own that hooks and filters should not get.
+    #[must_use]
+    pub fn without_variables(mut self, names: Vec<OsString>) -> Self {
+        self.withheld = names.into();
         self
     }
 
@@ -615,6 +625,7 @@ impl Git {
         launch.marker.clone_from(&self.marker);
         let runs_nothing = command.first().is_some_and(|name| RUNS_NOTHING.contains(&name.as_ref()));
         launch.confinement = self.confinement.as_deref().filter(|_| !runs_nothing).cloned();
+        launch.env_remove = self.withheld.to_vec();
         launch.attendant.clone_from(&self.attendant);
         let env = ENVIRONMENT.map(|(name, value)| (name.into(), value.into()));
         launch.env = env.into_iter().chain(self.env.iter().cloned()).collect();
