@@ -102,7 +102,7 @@ impl Family {
         self.profile().own_paths
     }
 
-    /// Variables that say where such a directory is instead.
+    /// Variables that say where such a directory is instead, as [`Driver::path_variables`].
     pub fn path_variables(self) -> &'static [&'static str] {
         self.profile().path_variables
     }
@@ -244,6 +244,12 @@ pub(crate) struct Cli {
     pub(crate) before: Before,
 }
 
+/// What lies in the directory that a variable names, if the place is in there; it may be the directory itself.
+fn within<'a>(place: &'a str, variable: &str) -> Option<&'a str> {
+    let (name, rest) = place.split_once('/').unwrap_or((place, ""));
+    (name == variable).then_some(rest)
+}
+
 impl Driver for Cli {
     fn describe(&self) -> String {
         let family = self.profile.program;
@@ -311,10 +317,12 @@ impl Driver for Cli {
     }
 
     fn own_paths(&self) -> Vec<PathBuf> {
-        let moved =
-            self.spec.env.iter().filter(|(name, _)| self.profile.path_variables.contains(&name.as_str()));
+        let moved = self.spec.env.iter().flat_map(|(name, path)| {
+            let named = self.profile.path_variables.iter().filter_map(move |place| within(place, name));
+            named.map(move |rest| PathBuf::from(path).join(rest))
+        });
         let own = self.profile.own_paths.iter().map(PathBuf::from);
-        own.chain(moved.map(|(_, path)| PathBuf::from(path))).collect()
+        own.chain(moved).collect()
     }
 
     fn path_variables(&self) -> &[&str] {

@@ -80,7 +80,8 @@ pub trait Driver: Send {
         Vec::new()
     }
 
-    /// Variables of the environment that say where such a directory is instead.
+    /// Variables of the environment that say where such a directory is instead. `XDG_DATA_HOME/name` is a directory in
+    /// one that all programs share.
     fn path_variables(&self) -> &[&str] {
         &[]
     }

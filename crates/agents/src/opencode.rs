@@ -37,7 +37,12 @@ pub(crate) const PROFILE: Profile = Profile {
         "~/.cache/opencode",
         "~/.npm",
     ],
-    path_variables: &["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"],
+    path_variables: &[
+        "XDG_CONFIG_HOME/opencode",
+        "XDG_DATA_HOME/opencode",
+        "XDG_STATE_HOME/opencode",
+        "XDG_CACHE_HOME/opencode",
+    ],
     // It talks to any provider; which one, its configuration says.
     secrets: &[
         "OPENCODE_*",

@@ -77,7 +77,7 @@ impl Budget {
 
     /// Does it mean anything to come near to a limit? Where nothing follows from reaching it, nothing
     /// follows from coming near.
-    pub(crate) fn is_strict(&self) -> bool {
+    pub fn is_strict(&self) -> bool {
         match self.action {
             AtLimit::Deny | AtLimit::Throttle => true,
             AtLimit::Allow | AtLimit::AlertOnly => false,

@@ -596,7 +596,8 @@ impl<'a> Engine<'a> {
         }
         let marks = self.backlog.backlog().map(Backlog::unknown_marks).unwrap_or_default();
         let marks = marks.iter().take(MOST_MARKS_TOLD).map(ToString::to_string);
-        for message in changed_checks.into_iter().chain(dropped_checks).chain(marks) {
+        let overspenders = self.overspenders();
+        for message in changed_checks.into_iter().chain(dropped_checks).chain(marks).chain(overspenders) {
             self.record(Event::Noticed { task: None, message });
         }
         Ok(())

@@ -164,6 +164,30 @@ impl Engine<'_> {
         }
     }
 
+    /// Somebody who set a budget should know beforehand which agents cannot be held to it while they work.
+    pub(crate) fn overspenders(&self) -> Option<String> {
+        let budget = &self.settings.policy.budget;
+        let is_held = |agent: &&crate::agent::Agent| {
+            let can = agent.driver.abilities();
+            can.usage_live || can.bounds_cost || can.bounds_tokens
+        };
+        let limited = budget.is_strict() && (budget.counts_cost() || budget.counts_tokens());
+        let order = &self.settings.policy.agents.order;
+        let first = self.settings.agents.first().filter(|_| order.is_empty());
+        let chosen = order.iter().filter_map(|name| self.settings.agent(name)).chain(first);
+        let names: Vec<&str> = chosen
+            .filter(|agent| limited && !is_held(agent))
+            .map(|agent| if agent.name.is_empty() { "the agent" } else { agent.name.as_str() })
+            .collect();
+        let (tells, its) = if names.len() == 1 { ("tells", "its") } else { ("tell", "their") };
+        (!names.is_empty()).then(|| {
+            format!(
+                "{} {tells} what was used only at {its} end, if at all: a budget may be overspent by what one agent uses",
+                names.join(", ")
+            )
+        })
+    }
+
     /// Somebody who set a budget in dollars should know that this agent's work does not count.
     pub(crate) fn warn_of_unpriced(&mut self, usage: Option<Usage>, model: Option<&str>) {
         let policy = &self.journal.state.policy;

@@ -371,7 +371,11 @@ impl Places {
     }
 
     fn variables<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = PathBuf> + 'a {
-        names.iter().filter_map(|name| self.env.get(*name)).filter(|path| path.is_absolute()).cloned()
+        let place = |name: &&str| {
+            let (variable, rest) = name.split_once('/').unwrap_or((name, ""));
+            self.env.get(variable).filter(|path| path.is_absolute()).map(|path| path.join(rest))
+        };
+        names.iter().filter_map(place)
     }
 
     fn temporary(&self) -> Vec<PathBuf> {
@@ -505,6 +509,8 @@ fn own_environment() -> impl Iterator<Item = (String, PathBuf)> {
 
 #[cfg(test)]
 mod tests {
+    use wiggum_agents::{AgentSpec, CommandAgent, PromptVia};
+
     use super::*;
 
     fn paths(paths: &[&str]) -> Vec<PathBuf> {
@@ -551,6 +557,28 @@ mod tests {
         let has = |dir: &str| all.contains(&home.path().join(dir));
         assert!(has(".config/some-agent") && has(".local/share/some-agent") && has(".claude"));
         assert!(!has(".config/git") && !has(".config/fish") && !has(".config/link") && !has(".config"));
+    }
+
+    /// Directories that all programs share hold the private state as well.
+    #[test]
+    fn where_shared_directories_were_moved_to_stays_out() {
+        let home = tempfile::tempdir().unwrap();
+        let moved = home.path().join("moved");
+        let env = SHARED.map(|(variable, _)| (variable.to_owned(), moved.clone())).into();
+        let places = Places { home: Some(home.path().to_owned()), env };
+        let private = moved.join("wiggum/store");
+        fs::create_dir_all(&private).unwrap();
+        for &family in &Family::ALL {
+            let driver = Family::driver(AgentSpec::new(family));
+            let own = places.own(driver.as_ref());
+            assert!(!own.iter().any(|place| private.starts_with(place)), "{family:?}: {own:?}");
+            let has_own = own.contains(&moved.join("opencode"));
+            assert_eq!(has_own, family == Family::Opencode, "{family:?}: {own:?}");
+        }
+        let unknown = CommandAgent { line: "my-agent".to_owned(), prompt_via: PromptVia::Stdin };
+        let own = places.own(&unknown);
+        assert!(!own.iter().any(|place| private.starts_with(place)), "{own:?}");
+        assert!(own.contains(&moved.join("opencode")), "{own:?}");
     }
 
     #[test]
