@@ -427,7 +427,9 @@ fn the_time_of_a_run_bounds_a_check_that_hangs() {
     sandbox
         .run(WORKER, &["--verify", hangs, "--max-duration", "3s"])
         .exits(5)
-        .says("the time limit is reached");
+        .says("the time limit is reached")
+        .says("A  interrupted");
+    sandbox.wiggum(&["status"]).exits(0).never_says("checks since");
     sandbox.assert_clean();
     let entry = sandbox.state().task(&"A".into()).unwrap().clone();
     assert_eq!((entry.failures, entry.attempts), (0, 0), "no attempt has failed");

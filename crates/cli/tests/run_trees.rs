@@ -348,7 +348,10 @@ fn a_refusing_hook_fails_the_attempt_and_its_words_reach_the_next() {
 fn a_hook_that_always_refuses_leaves_no_commit_and_an_open_status() {
     let sandbox = Sandbox::with_tasks(&["A", "B"]);
     sandbox.write_program(".git/hooks/commit-msg", "#!/bin/sh\ngrep -q '^A:' \"$1\" && exit 1\nexit 0\n");
-    sandbox.run(WORKER, &["--verify", "true", "--max-retries", "1"]).exits(6);
+    sandbox
+        .run(WORKER, &["--verify", "true", "--max-retries", "1"])
+        .exits(6)
+        .says("a hook ended it without a word (exit code 1)");
     assert_eq!(sandbox.subjects(), ["first", "backlog", "B: Do B"]);
     assert_eq!(sandbox.state_of("A"), "failed");
     assert_eq!(sandbox.read("PRD.json").matches("\"passes\": true").count(), 1);

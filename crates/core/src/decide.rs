@@ -331,7 +331,9 @@ impl std::fmt::Display for Why {
 
 /// Why a task is where it is, as the loop's engine sees it.
 pub fn why(state: &Loop, task: &TaskId, now: Timestamp) -> Option<Why> {
-    why_seen(state, task, EngineState::Alive, now)
+    // An attempt may wait for its checks until the next run.
+    let engine = if state.run.active { EngineState::Alive } else { EngineState::Gone };
+    why_seen(state, task, engine, now)
 }
 
 /// The same for whoever looks at a loop from outside, with what was found of its engine.

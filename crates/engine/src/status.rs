@@ -454,8 +454,9 @@ pub fn budgets(state: &Loop, now: Timestamp) -> Vec<BudgetStatus> {
     gauges(state, now).map(shown).collect()
 }
 
+/// What is under way. Once the run has ended, an attempt may wait for its checks until the next one.
 fn current(state: &Loop) -> Option<Current> {
-    let open = state.open.here()?;
+    let open = state.open.here().filter(|_| state.run.active)?;
     let stage = match open.stage {
         Stage::Agent => "agent",
         Stage::Judging => "checks",

@@ -749,9 +749,13 @@ fn not_owned(said: &str) -> Option<String> {
     Some(path.to_owned())
 }
 
+/// What was said about a commit that was not made; hooks may end it without a word.
 fn message_of(output: &Output) -> String {
     let both = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
-    text(&both).trim().to_owned()
+    match text(&both).trim() {
+        "" => format!("a hook ended it without a word ({})", output.exit),
+        said => said.to_owned(),
+    }
 }
 
 fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
