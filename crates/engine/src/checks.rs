@@ -145,7 +145,7 @@ impl Engine<'_> {
             let mut launch = Launch::new(command, &cwd);
             launch.env = env;
             launch.marker = Some(("WIGGUM_LOOP_ID".to_owned(), self.journal.id.to_string()));
-            launch.env_remove = self.settings.not_for_checks();
+            launch.env_remove.clone_from(&self.not_for_checks);
             launch.confinement = confinement.filter(|_| confined);
             let redactor = Redactor::new(self.secrets.clone());
             let sink = CheckSink { sender: self.sender.clone(), capture: Capture::new(), redactor };

@@ -3,6 +3,7 @@
 //! One thread owns the state. Agents and checks run beside it and report through a channel;
 //! everything else is done inline. No decision is made here: [`wiggum_core::decide`] makes them.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -269,6 +270,8 @@ pub struct Engine<'a> {
     pub(crate) attempt_lies_there: bool,
     /// What must not be stored or shown.
     pub(crate) secrets: Secrets,
+    /// Variables of our own that neither checks nor git get.
+    pub(crate) not_for_checks: Vec<OsString>,
     /// What git obeys, as it was before the agent, where the repository is shared.
     pub(crate) guardian: Option<Guardian>,
     /// The repository that agents see, where it is not the user's.
@@ -406,6 +409,7 @@ impl<'a> Engine<'a> {
         let attendant = Arc::new(or_give_back(attendant, &mut store, id, epoch)?);
         let attended = |git: Git| git.with_marker(marker).with_attendant(Arc::clone(&attendant) as _);
         let (mut git, mut own) = (git.map(attended), None);
+        let not_for_checks = settings.not_for_checks();
         if let Some(found) = git.take() {
             let private = OwnRepository::of(&settings, &found, dir.lane(id)).map_err(EngineError::from);
             own = or_give_back(private, &mut store, id, epoch)?;
@@ -415,7 +419,7 @@ impl<'a> Engine<'a> {
                 None => around_git(&settings, &found).map_err(EngineError::from),
             };
             let confinement = or_give_back(confinement, &mut store, id, epoch)?;
-            git = Some(found.with_confinement(confinement).without_variables(settings.not_for_checks()));
+            git = Some(found.with_confinement(confinement).without_variables(not_for_checks.clone()));
         }
         let (sender, inputs) = sync_channel(INPUTS);
         if settings.prompt.is_none() && !state.open.is_empty() {
@@ -454,6 +458,7 @@ impl<'a> Engine<'a> {
             watched,
             attempt_lies_there: true,
             secrets,
+            not_for_checks,
             guardian: None,
             own,
             standby: Standby::NotYet,
