@@ -14,8 +14,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, child_subreaper, getpid,
-    getrlimit, kill_process_group, pidfd_open, pidfd_send_signal, set_child_subreaper, setrlimit, waitid,
-    waitpid,
+    getrlimit, kill_process, kill_process_group, pidfd_open, pidfd_send_signal, set_child_subreaper,
+    setrlimit, waitid, waitpid,
 };
 
 use super::Tool;
@@ -29,6 +29,9 @@ const KINDNESS: Duration = Duration::from_millis(200);
 const AFTER_KILL: Duration = Duration::from_secs(1);
 /// Never hang on what cannot be ended (stuck in the kernel).
 const GIVE_UP: Duration = Duration::from_secs(10);
+/// How often a process without a pidfd is looked at: a tenth of what it is given to end in kindness, and far
+/// from busy waiting.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 pub(super) fn adopt_orphans() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
@@ -77,7 +80,15 @@ pub(super) fn with_token<T>(token: Token, start: impl FnOnce() -> T) -> T {
 
 /// Something that becomes readable when the process has ended.
 pub(super) fn exit_signal(pid: Pid) -> io::Result<OwnedFd> {
-    Ok(pidfd_open(pid, PidfdFlags::empty())?)
+    match pidfd_open(pid, PidfdFlags::empty()) {
+        Err(error) if has_no_pidfds(error) => super::exit::waited_for(pid),
+        opened => Ok(opened?),
+    }
+}
+
+/// Kernels before 5.3, containers whose filters do not know the call, and valgrind.
+fn has_no_pidfds(error: Errno) -> bool {
+    matches!(error, Errno::NOSYS | Errno::PERM)
 }
 
 /// Ends what is left of a program that has ended and was reaped. Returns how many there were.
@@ -106,8 +117,25 @@ fn has_no_children() -> bool {
 
 struct Found {
     pid: Pid,
-    pidfd: OwnedFd,
+    /// Where the kernel has none, the number and when the process started have to do: between a look and a signal
+    /// the number could be given to another process, though kernels go through all others first.
+    pidfd: Option<OwnedFd>,
     facts: Facts,
+}
+
+impl Found {
+    fn signal(&self, signal: Signal) -> rustix::io::Result<()> {
+        match &self.pidfd {
+            Some(pidfd) => pidfd_send_signal(pidfd, signal),
+            None if self.is_gone() => Err(Errno::SRCH),
+            None => kill_process(self.pid, signal),
+        }
+    }
+
+    fn is_gone(&self) -> bool {
+        let now = Facts::read(self.pid.as_raw_nonzero().get());
+        now.is_none_or(|now| now.is_dead() || now.start != self.facts.start)
+    }
 }
 
 /// TERM, a moment, then KILL, looking again each time since they may fork, until none is found.
@@ -143,7 +171,7 @@ fn end_all(mut find: impl FnMut(&HashSet<Pid>) -> Vec<Found>) -> u32 {
 /// A whole group is killed at once, since the kernel then lets none of its members fork away.
 fn send(found: &Found, signal: Signal) -> rustix::io::Result<()> {
     let group = found.facts.group;
-    let sent = pidfd_send_signal(&found.pidfd, signal);
+    let sent = found.signal(signal);
     if signal == Signal::KILL
         && sent.is_ok()
         && is_foreign_group(group)
@@ -165,20 +193,25 @@ fn wait_until_dead(processes: &[Found], patience: Duration) {
     let until = Instant::now() + patience;
     let mut left: Vec<&Found> = processes.iter().collect();
     while !left.is_empty() {
-        let timeout = until.saturating_duration_since(Instant::now());
+        let mut timeout = until.saturating_duration_since(Instant::now());
+        let is_over = timeout.is_zero();
+        let (watched, looked_at): (Vec<&Found>, Vec<&Found>) =
+            left.into_iter().partition(|found| found.pidfd.is_some());
+        if !looked_at.is_empty() {
+            timeout = timeout.min(LOOK_EVERY);
+        }
+        let fds = watched.iter().filter_map(|found| found.pidfd.as_ref());
         let mut fds: Vec<_> =
-            left.iter().map(|found| PollFd::from_borrowed_fd(found.pidfd.as_fd(), PollFlags::IN)).collect();
+            fds.map(|pidfd| PollFd::from_borrowed_fd(pidfd.as_fd(), PollFlags::IN)).collect();
         match poll(&mut fds, Some(&timespec(timeout))) {
-            Ok(0) => return,
-            Ok(_) => {
-                let mut dead = fds.iter().map(|fd| !fd.revents().is_empty());
-                let dead: Vec<bool> = dead.by_ref().collect();
-                drop(fds);
-                let mut dead = dead.into_iter();
-                left.retain(|_| !dead.next().unwrap_or(false));
-            }
-            Err(Errno::INTR) => {}
+            Ok(_) | Err(Errno::INTR) => {}
             Err(_) => return,
+        }
+        let alive: Vec<bool> = fds.iter().map(|fd| fd.revents().is_empty()).collect();
+        let watched = watched.iter().zip(alive).filter_map(|(found, alive)| alive.then_some(*found));
+        left = watched.chain(looked_at.into_iter().filter(|found| !found.is_gone())).collect();
+        if is_over {
+            return;
         }
     }
 }
@@ -389,7 +422,11 @@ fn processes() -> Vec<(i32, Facts)> {
 }
 
 fn open(pid: Pid) -> Option<Found> {
-    let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+    let pidfd = match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(pidfd) => Some(pidfd),
+        Err(error) if has_no_pidfds(error) => None,
+        Err(_) => return None,
+    };
     let facts = Facts::read(pid.as_raw_nonzero().get())?;
     Some(Found { pid, pidfd, facts })
 }
@@ -404,6 +441,45 @@ fn token_of(pid: i32) -> Option<Token> {
 mod tests {
     use super::super::registry::Survivors;
     use super::*;
+
+    /// As where the kernel has no pidfds.
+    fn without_pidfd(pid: Pid) -> Found {
+        Found { pid, pidfd: None, facts: Facts::read(pid.as_raw_nonzero().get()).unwrap() }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a process that nobody supervises")]
+    fn sleeper() -> (std::process::Child, Pid) {
+        let child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        (child, pid)
+    }
+
+    #[test]
+    fn without_pidfds_the_end_of_a_process_is_noticed() {
+        let (mut child, pid) = sleeper();
+        let exit = super::super::exit::waited_for(pid).unwrap();
+        let mut fds = [PollFd::new(&exit, PollFlags::IN)];
+        assert_eq!(poll(&mut fds, Some(&timespec(Duration::ZERO))).unwrap(), 0, "it still runs");
+        child.kill().unwrap();
+        poll(&mut fds, Some(&timespec(AFTER_KILL))).unwrap();
+        assert!(!fds[0].revents().is_empty());
+        assert!(child.wait().unwrap().code().is_none(), "its end was left to be read");
+    }
+
+    #[test]
+    fn without_pidfds_survivors_end_and_strangers_do_not() {
+        let (mut child, pid) = sleeper();
+        let mut stranger = without_pidfd(pid);
+        stranger.facts.start += 1;
+        assert_eq!(send(&stranger, Signal::KILL), Err(Errno::SRCH), "the number was given to another");
+        assert!(child.try_wait().unwrap().is_none());
+
+        let found = vec![without_pidfd(pid)];
+        send(&found[0], Signal::TERM).unwrap();
+        wait_until_dead(&found, AFTER_KILL);
+        assert!(found[0].is_gone());
+        child.wait().unwrap();
+    }
 
     #[test]
     fn the_token_is_there_for_the_moment_of_a_start_alone() {

@@ -20,6 +20,7 @@ mod attend;
 mod capture;
 mod command;
 mod detach;
+mod exit;
 mod identity;
 mod registry;
 pub(crate) mod signals;

@@ -1,10 +1,8 @@
 //! Process groups only, for systems other than Linux: what leaves its group is not found.
 
 use std::io;
-use std::os::fd::OwnedFd;
-use std::thread;
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::registry::Token;
 
@@ -25,17 +23,7 @@ pub(super) fn with_token<T>(_token: Token, start: impl FnOnce() -> T) -> T {
 
 pub(super) fn call_ourselves(_name: &str) {}
 
-/// Something that becomes readable when the process has ended.
-pub(super) fn exit_signal(pid: Pid) -> io::Result<OwnedFd> {
-    let (reader, writer) = io::pipe()?;
-    thread::Builder::new().name("process exit".to_owned()).spawn(move || {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        while matches!(waitid(WaitId::Pid(pid), options), Err(rustix::io::Errno::INTR)) {}
-        // Closing the other end is the message.
-        drop(writer);
-    })?;
-    Ok(reader.into())
-}
+pub(super) use super::exit::waited_for as exit_signal;
 
 /// The group's number cannot have been reused as long as it has members; without members the
 /// signal reaches nobody.

@@ -103,9 +103,10 @@ pub fn watch_over(
     }
     // SAFETY: between fork and exec only async-signal-safe calls are allowed; `fork` and `_exit` are.
     unsafe { command.pre_exec(leave_to_init) };
-    let mut between = system::with_token(token, || system::without_adopting(|| command.spawn()))?;
+    // Until the one between has ended, the watchdog is its child: whoever adopts at that moment adopts it.
+    let start = || command.spawn().and_then(|mut between| between.wait());
+    system::with_token(token, || system::without_adopting(start))?;
     drop(live);
-    between.wait()?;
     Ok(Some(Watchdog { pipe, child: None }))
 }
 
