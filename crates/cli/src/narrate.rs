@@ -44,7 +44,7 @@ pub(crate) struct JsonLines {
 
 impl Observer for JsonLines {
     fn event(&mut self, envelope: &Envelope, _state: &Loop) {
-        if let Ok(line) = serde_json::to_string(envelope) {
+        if let Ok(line) = envelope.to_json() {
             self.lines.push_str(&redact::json(&line));
             self.lines.push('\n');
         }

@@ -37,6 +37,18 @@ pub struct Envelope {
     pub event: Event,
 }
 
+impl Envelope {
+    /// As one line of JSON: the text that serde makes of it. Flattened, an event would be handed on field by field,
+    /// which takes several times as long, and every event of a run is printed by `--json`.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        let Self { v, seq, id, at, epoch, event } = self;
+        let event = serde_json::to_string(event)?;
+        // An event says at least of what type it is, so that something follows the comma.
+        let fields = event.strip_prefix('{').unwrap_or_default();
+        Ok(format!(r#"{{"v":{v},"seq":{seq},"id":"{id}","at":"{at}","epoch":{epoch},{fields}"#))
+    }
+}
+
 /// The JSON Schema of a line of `wiggum events --json`.
 #[cfg(feature = "schema")]
 pub fn schema() -> serde_json::Value {

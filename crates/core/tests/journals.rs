@@ -81,6 +81,7 @@ fn what_is_written_today_is_what_was_written_then() {
     for line in journals.into_iter().flat_map(str::lines) {
         assert_eq!(wiggum_core::redact::json(line), line, "nothing in it is a secret");
         let envelope: Envelope = serde_json::from_str(line).unwrap();
+        assert_eq!(envelope.to_json().unwrap(), serde_json::to_string(&envelope).unwrap());
         let again: serde_json::Value = serde_json::to_value(&envelope).unwrap();
         let before: serde_json::Value = serde_json::from_str(line).unwrap();
         // Fields may have been added since; none may have changed or gone.

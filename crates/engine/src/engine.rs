@@ -1072,11 +1072,8 @@ impl<'a> Engine<'a> {
 
     /// `status.json` is a courtesy to other programs: the journal does not depend on it.
     pub(crate) fn write_status_file(&mut self) {
-        let mut status = status::status(&self.journal.state, self.clock.now());
-        if let Some((health, beat)) = status.health.as_mut().zip(self.last_beat()) {
-            health.last_beat = beat;
-        }
-        let status = serde_json::to_string(&status).unwrap_or_default();
+        let beat = self.last_beat();
+        let status = self.journal.status_text(self.clock.now(), beat);
         // The private one tells those who watch the loop that there is news.
         drop(status::write(&self.dir.loop_dir(self.journal.id), "status.json", &status));
         self.publish("status.json", &status);

@@ -130,6 +130,11 @@ impl Journal {
         Ok(std::mem::take(&mut self.pending))
     }
 
+    /// What `status.json` says, with the agent's last sign of progress.
+    pub(crate) fn status_text(&mut self, now: Timestamp, beat: Option<Timestamp>) -> String {
+        self.projector.text_with_beat(&self.state, now, beat)
+    }
+
     /// Is anything of the loop durable?
     pub(crate) fn has_history(&self) -> bool {
         self.durable > 0

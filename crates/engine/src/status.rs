@@ -274,8 +274,21 @@ const NO_ITERATIONS: &str = "[]}";
 
 impl Projector {
     pub(crate) fn text(&mut self, state: &Loop, now: Timestamp) -> String {
+        self.text_of(state, &without_iterations(state, now))
+    }
+
+    /// The same for `status.json`, where the agent's last sign of progress is known better.
+    pub(crate) fn text_with_beat(&mut self, state: &Loop, now: Timestamp, beat: Option<Timestamp>) -> String {
+        let mut status = without_iterations(state, now);
+        if let Some((health, beat)) = status.health.as_mut().zip(beat) {
+            health.last_beat = beat;
+        }
+        self.text_of(state, &status)
+    }
+
+    fn text_of(&mut self, state: &Loop, without_iterations: &Status) -> String {
         self.follow(state);
-        let mut text = serde_json::to_string(&without_iterations(state, now)).unwrap_or_default();
+        let mut text = serde_json::to_string(without_iterations).unwrap_or_default();
         if !self.ended.is_empty() && text.ends_with(NO_ITERATIONS) {
             text.truncate(text.len() - NO_ITERATIONS.len());
             for (position, (_, ended)) in self.ended.iter().enumerate() {

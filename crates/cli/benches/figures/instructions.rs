@@ -28,6 +28,11 @@ fn count(iterations: usize) -> Outcome<f64> {
     if !matches!(output.status.code(), Some(0 | 3)) {
         return Err(format!("wiggum run below valgrind: {}\n{told}", output.status).into());
     }
+    // An iteration whose agent cannot be started takes fewer, and is not what is meant.
+    let done = place.done()?;
+    if done != iterations {
+        return Err(format!("{done} of {iterations} iterations completed their task below valgrind").into());
+    }
     // Children that are still to become another program end their own count too; the last is ours.
     let counted = told.lines().rev().find_map(|line| line.split_once("I   refs:"));
     let (_, number) = counted.ok_or_else(|| format!("valgrind counted nothing\n{told}"))?;

@@ -127,7 +127,7 @@ impl Printer {
 
     fn add(&self, out: &mut String, envelope: &Envelope) {
         if self.json {
-            out.push_str(&redact::json(&serde_json::to_string(envelope).unwrap_or_default()));
+            out.push_str(&redact::json(&envelope.to_json().unwrap_or_default()));
         } else {
             let at = self.style.dim(&format!("{:.0}", envelope.at));
             out.push_str(&format!("{:>6}  {at}  {}", envelope.seq, describe(&envelope.event)));

@@ -215,6 +215,9 @@ fn secret_at(text: &str, start: usize, end: usize) -> Option<(Range<usize>, Stri
 /// How long the token is that the text begins with.
 fn token(text: &str) -> Option<usize> {
     let first = *text.as_bytes().first()?;
+    if !BEGINS_TOKEN[usize::from(first)] {
+        return None;
+    }
     let of = |allowed: fn(u8) -> bool| text.bytes().take_while(|byte| allowed(*byte)).count();
     for (prefix, least) in SHAPES {
         if prefix.as_bytes()[0] == first && text.starts_with(prefix) {
@@ -268,18 +271,27 @@ fn bearer(text: &str, end: usize) -> Option<Range<usize>> {
 /// What stands under the name of a secret: `"password": "…"`, `password=…`, `password: …`. Quotes may be
 /// escaped, in JSON that stands in a string.
 fn under_name(text: &str, start: usize, end: usize) -> Option<(Range<usize>, String)> {
+    let bytes = text.as_bytes();
+    // Nearly all words are followed by something that gives no name to anything.
+    if !matches!(bytes.get(end)?, b'"' | b'\'' | b'\\' | b' ' | b'\t' | b':' | b'=') {
+        return None;
+    }
     let quote = quote_before(text, start);
-    let after = match quote {
-        Some(quote) => text[end..].strip_prefix(quote)?,
-        None => &text[end..],
+    let closing_quote = quote.unwrap_or_default();
+    if !text[end..].starts_with(closing_quote) {
+        return None;
+    }
+    let sign = after_blanks(bytes, end + closing_quote.len());
+    let is_equals = match bytes.get(sign)? {
+        b'=' => true,
+        b':' => false,
+        _ => return None,
     };
-    let sign = after.trim_start_matches([' ', '\t']);
-    let is_equals = sign.starts_with('=');
-    let value = sign.strip_prefix([':', '='])?.trim_start_matches([' ', '\t']);
     if !is_secret_key(&text[start..end]) {
         return None;
     }
-    let at = text.len() - value.len();
+    let at = after_blanks(bytes, sign + 1);
+    let value = &text[at..];
     if let Some(opened) = quote_at(value) {
         let inside = at + opened.len();
         let length = closing(&text[inside..], opened);
@@ -300,6 +312,10 @@ fn under_name(text: &str, start: usize, end: usize) -> Option<(Range<usize>, Str
             is_one.then(|| (at..at + length, REDACTED.to_owned()))
         }
     }
+}
+
+fn after_blanks(bytes: &[u8], from: usize) -> usize {
+    from + bytes[from..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
 /// The quote that stands right before this place, with what escapes it.
@@ -342,6 +358,18 @@ const WORD: [bool; 256] = {
         table[byte] = of.is_ascii_alphanumeric() || matches!(of, b'_' | b'-');
         byte += 1;
     }
+    table
+};
+
+const BEGINS_TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut shape = 0;
+    while shape < SHAPES.len() {
+        table[SHAPES[shape].0.as_bytes()[0] as usize] = true;
+        shape += 1;
+    }
+    table[AMAZON[0].as_bytes()[0] as usize] = true;
+    table[WEB_TOKEN.as_bytes()[0] as usize] = true;
     table
 };
 
