@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use wiggum_workspace::beneath;
 
 /// What was found in a directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -343,7 +344,7 @@ impl Project<'_> {
 
     /// Nothing if it is missing or no text: then it tells nothing either.
     fn read(&self, file: &str) -> Option<String> {
-        fs::read_to_string(self.directory.join(file)).ok()
+        beneath::text_of(&self.directory.join(file)).ok()
     }
 
     fn json(&self, file: &str) -> Option<serde_json::Value> {

@@ -80,6 +80,7 @@ impl From<EngineError> for Failure {
                 Self::usage(chain(&error)).hint(format!("{} first", finish_operation(operation)))
             }
             EngineError::DetachedHead => Self::usage(chain(&error)).hint(SWITCH_TO_BRANCH),
+            EngineError::NoPlainFile { .. } => Self::usage(chain(&error)).hint("remove it"),
             EngineError::RepositoryGone { .. } => Self::usage(chain(&error)).hint(
                 "put its `.git` back, for example from a clone; `--name NAME` begins another loop, without its history",
             ),

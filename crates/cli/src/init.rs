@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use wiggum_backlog::Backlog;
 use wiggum_engine::state_dir::StateDir;
+use wiggum_workspace::beneath;
 use wiggum_workspace::git::ignoring_state;
 use wiggum_workspace::paths::write_atomic;
 
@@ -130,7 +131,7 @@ fn nearest_backlog(directory: &Path, options: InitOptions<'_>) -> Option<PathBuf
 /// What a run would refuse the backlog for.
 fn problems_of(directory: &Path, name: &Path) -> Vec<String> {
     let shown = name.display().to_string();
-    let text = match fs::read_to_string(directory.join(name)) {
+    let text = match beneath::text_of(&directory.join(name)) {
         Ok(text) => text,
         Err(error) => return vec![format!("{shown}: {error}")],
     };
@@ -167,7 +168,7 @@ fn put(directory: &Path, name: &'static str, text: &str, force: bool) -> Result<
     if !force {
         return Ok(report(FileChange::Kept));
     }
-    let old = fs::read(&path).map_err(|source| InitError::Read { path: path.clone(), source })?;
+    let old = beneath::bytes_of(&path).map_err(|source| InitError::Read { path: path.clone(), source })?;
     if old == text.as_bytes() {
         return Ok(report(FileChange::Kept));
     }
@@ -204,7 +205,7 @@ fn write_new(path: &Path, text: &[u8]) -> io::Result<()> {
 fn ignore_state(directory: &Path) -> Result<FileReport, InitError> {
     let path = directory.join(IGNORE_FILE);
     let report = |change| FileReport { path: IGNORE_FILE, change };
-    let (old, change) = match fs::read(&path) {
+    let (old, change) = match beneath::bytes_of(&path) {
         Ok(old) => (old, FileChange::Extended),
         Err(error) if error.kind() == io::ErrorKind::NotFound => (Vec::new(), FileChange::Written),
         Err(source) => return Err(InitError::Read { path, source }),

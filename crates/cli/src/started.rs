@@ -10,6 +10,7 @@ use wiggum_core::ids::LoopId;
 use wiggum_core::redact::is_secret_name;
 use wiggum_engine::state_dir::StateDir;
 use wiggum_store::Identity;
+use wiggum_workspace::beneath;
 use wiggum_workspace::paths::{remove_temporary, write_whole};
 use wiggum_workspace::process::{self, CommandLine};
 
@@ -64,7 +65,7 @@ pub(crate) fn shell_word(text: &str) -> String {
 /// Starts a loop again and leaves it alone; what it prints is in a file beside its journal.
 pub(crate) fn again(dir: &StateDir, id: LoopId, identity: &Identity) -> io::Result<u32> {
     let place = dir.loop_dir(id);
-    let started = fs::read_to_string(place.join(FILE)).ok().and_then(|text| serde_json::from_str(&text).ok());
+    let started = beneath::text_of(&place.join(FILE)).ok().and_then(|text| serde_json::from_str(&text).ok());
     let started: Started = started.unwrap_or_else(|| usual(identity));
     let program = std::env::current_exe()?;
     let arguments = unattended(started.arguments).into_iter().map(OsString::from).collect::<Vec<_>>();

@@ -513,3 +513,68 @@ fn an_approval_holds_for_what_was_approved_and_not_for_ever() {
     sandbox.run("rm -f tests/*.rs; claim", &["--verify", "true"]).exits(6);
     assert_eq!(sandbox.state_of("A"), "parked");
 }
+
+/// What is put back is not written through a link that an agent left in the place of the file.
+#[test]
+fn a_backlog_replaced_by_a_link_overwrites_nothing() {
+    let does =
+        r#"test $WIGGUM_TASK_ID = B || { mv PRD.json moved.json; ln -s "$SANDBOX/precious" PRD.json; }"#;
+    let sandbox = Sandbox::with_tasks(&["A", "B"]);
+    std::fs::write(sandbox.base().join("precious"), "mine\n").unwrap();
+    sandbox.run(&worker_that(does), &["--sandbox", "none", "--verify", "true"]).exits(0);
+    assert_eq!(sandbox.note("precious"), "mine\n");
+    assert!(!sandbox.root.join("PRD.json").is_symlink());
+    assert_eq!(sandbox.read("PRD.json").matches("\"passes\": true").count(), 2);
+    assert!(sandbox.has_flag(FlagKind::BacklogTouched));
+}
+
+#[test]
+fn a_backlog_behind_a_link_of_the_users_own_is_worked_off_and_stays_one() {
+    let sandbox = Sandbox::new();
+    std::fs::write(sandbox.base().join("kept.json"), prd(&["A", "B"])).unwrap();
+    std::os::unix::fs::symlink("../kept.json", sandbox.root.join("PRD.json")).unwrap();
+    sandbox.commit_all("backlog");
+    sandbox.run(WORKER, &["PRD.json", "--sandbox", "none", "--verify", "true"]).exits(0);
+    assert!(sandbox.root.join("PRD.json").is_symlink());
+    assert_eq!(sandbox.note("kept.json").matches("\"passes\": true").count(), 2);
+}
+
+/// Whoever opens a pipe waits until somebody writes to it.
+#[test]
+fn pipes_in_the_place_of_files_keep_nobody_waiting() {
+    for pipe in ["PRD.json", ".gitignore", "sub/.gitignore", ".gitattributes", "wiggum.toml", "README"] {
+        let does = format!("mkdir -p sub; rm -f {pipe}; mkfifo {pipe}");
+        let sandbox = Sandbox::with_tasks(&["A"]);
+        let run = sandbox.run(&worker_that(&does), &["--sandbox", "none", "--verify", "true"]);
+        assert!(run.code().is_some_and(|code| [0, 3, 4, 5, 6].contains(&code)), "{pipe}: {}", run.stderr);
+        assert_eq!(sandbox.read("PRD.json").matches("A").count(), 2, "{pipe}");
+    }
+    // In a repository that is shared, git itself cannot go on.
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let does = worker_that("rm -f .git/packed-refs; mkfifo .git/packed-refs");
+    sandbox
+        .run(&does, &["--sandbox", "none", "--verify", "true"])
+        .complains(1, &["packed-refs", "no plain file"]);
+}
+
+#[test]
+fn a_run_does_not_begin_with_a_pipe_where_a_file_should_be() {
+    for (code, pipe, args) in [
+        (2, ".gitignore", &["run", "--headless", "--agent-command", "true"][..]),
+        (2, "PRD.json", &["run", "PRD.json", "--headless", "--agent-command", "true"]),
+        (2, "wiggum.toml", &["run", "--headless", "--agent-command", "true"]),
+        (1, ".gitignore", &["init"]),
+    ] {
+        let sandbox = Sandbox::with_tasks(&["A"]);
+        drop(std::fs::remove_file(sandbox.root.join(pipe)));
+        sandbox.make_pipe(&format!("repo/{pipe}"));
+        sandbox.wiggum(args).complains(code, &[pipe]);
+    }
+    // What is looked at to find out how a project is built tells nothing, and no more.
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    for pipe in ["package.json", "Makefile", "Cargo.toml", "pyproject.toml"] {
+        sandbox.make_pipe(&format!("repo/{pipe}"));
+    }
+    sandbox.run(WORKER, &["--max-iterations", "1"]);
+    sandbox.wiggum(&["doctor"]);
+}

@@ -14,6 +14,7 @@ use std::time::Duration;
 use wiggum_core::event::Request;
 use wiggum_core::ids::LoopId;
 use wiggum_store::Store;
+use wiggum_workspace::git::free_readers;
 use wiggum_workspace::process::{Attend, Patience};
 
 use crate::clock::Clock;
@@ -24,11 +25,15 @@ pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 /// Whoever looks on wonders after about a second.
 const LONG: Duration = Duration::from_secs(1);
 
+/// How soon a git that waited at a pipe is looked at again: long enough to come to the next one.
+const AT_PIPES: Duration = Duration::from_millis(50);
+
 /// What is left to be done when the time of a run is up has this long: the attempt is put aside, the user's tree
 /// put back.
 const TO_LEAVE: Duration = Duration::from_secs(10);
 
 pub(crate) struct Attendant {
+    workspace: PathBuf,
     database: PathBuf,
     id: LoopId,
     clock: Clock,
@@ -51,6 +56,7 @@ struct State {
 
 impl Attendant {
     pub(crate) fn new(
+        workspace: PathBuf,
         database: PathBuf,
         id: LoopId,
         clock: Clock,
@@ -60,7 +66,7 @@ impl Attendant {
         rustix::io::ioctl_fionbio(&wake.0, true)?;
         rustix::io::ioctl_fionbio(&wake.1, true)?;
         let (state, requests) = (Mutex::default(), AtomicBool::new(false));
-        Ok(Self { database, id, clock, tell, wake, state, requests })
+        Ok(Self { workspace, database, id, clock, tell, wake, state, requests })
     }
 
     /// Something waits in the store.
@@ -126,8 +132,13 @@ impl Attend for Attendant {
         if left == Some(Duration::ZERO) {
             return Patience::End;
         }
-        let until_long = LONG.checked_sub(ran).filter(|left| !left.is_zero());
-        Patience::Wait(left.into_iter().chain(until_long).min())
+        // It may wait at a pipe that somebody put in the place of a file, and then at the next one.
+        let again = match LONG.checked_sub(ran).filter(|left| !left.is_zero()) {
+            None if free_readers(&self.workspace) > 0 => Some(AT_PIPES),
+            None => Some(ran),
+            until_long => until_long,
+        };
+        Patience::Wait(left.into_iter().chain(again).min())
     }
 }
 

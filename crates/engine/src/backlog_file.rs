@@ -15,7 +15,11 @@ use wiggum_core::state::Loop;
 use wiggum_core::task::{FileStatus, Task};
 use wiggum_core::tasks::TaskEntry;
 use wiggum_core::text::hex;
-use wiggum_workspace::paths::{FileLock, Replaced, remove_temporary, write_atomic_after, write_whole};
+use wiggum_workspace::beneath::{self, Links};
+use wiggum_workspace::paths::{FileLock, Replaced, real, remove_temporary, write_atomic_after, write_whole};
+
+/// A hundred thousand tasks take less.
+const MOST: usize = 256 * 1024 * 1024;
 
 #[derive(Debug, thiserror::Error)]
 pub enum BacklogError {
@@ -37,6 +41,9 @@ pub struct BacklogFile {
     /// How messages call it.
     name: String,
     lock: PathBuf,
+    /// Where the file really was when it was read first. A link that somebody puts in its place later leads
+    /// elsewhere, and nothing is read or written there.
+    place: Option<PathBuf>,
     stamp: Option<Stamp>,
     backlog: Option<Backlog>,
     /// Has the loop been told of everything in what was read last?
@@ -67,6 +74,7 @@ impl BacklogFile {
             path: path.into(),
             name: name.into(),
             lock: lock.into(),
+            place: None,
             stamp: None,
             backlog: None,
             taken_in: false,
@@ -119,7 +127,7 @@ impl BacklogFile {
         if self.stamp == Some(stamp) && self.backlog.is_some() {
             return Ok(());
         }
-        let text = fs::read_to_string(&self.path).map_err(|source| self.cannot_read(source))?;
+        let text = self.text().map_err(|source| self.cannot_read(source))?;
         let next = match &self.backlog {
             Some(backlog) if backlog.text() == text => None,
             Some(backlog) => Some(backlog.reread(text)?),
@@ -215,11 +223,8 @@ impl BacklogFile {
     /// Puts a known good text back in place of what is there, which is returned.
     pub fn put_back(&mut self, good: Backlog) -> Result<Vec<u8>, BacklogError> {
         let _lock = self.lock()?;
-        let found = fs::read(&self.path).unwrap_or_default();
-        if self.path.is_dir() && !self.path.is_symlink() {
-            fs::remove_dir_all(&self.path)
-                .map_err(|source| BacklogError::Write { path: self.path.clone(), source })?;
-        }
+        let found = beneath::read_plain(&self.path, Links::Refuse, MOST).unwrap_or_default();
+        self.clear_place().map_err(|source| BacklogError::Write { path: self.path.clone(), source })?;
         let replaced = self.write(good.text(), || true)?;
         self.sync(Some(&replaced))?;
         self.backlog = Some(good);
@@ -230,6 +235,29 @@ impl BacklogFile {
     pub fn remove_temporary(&self) -> Result<(), BacklogError> {
         let _lock = self.lock()?;
         remove_temporary(&self.path).map_err(|source| BacklogError::Write { path: self.path.clone(), source })
+    }
+
+    fn text(&mut self) -> io::Result<String> {
+        let place = real(&self.path).map_err(io::Error::other)?;
+        if self.place.as_ref().is_some_and(|known| *known != place) {
+            return Err(io::Error::other("it is not where it was: a link leads elsewhere"));
+        }
+        let text = beneath::read_plain_text(&self.path, Links::Follow, MOST)?;
+        self.place = Some(place);
+        Ok(text)
+    }
+
+    /// Takes away what somebody put in the place of the file: a directory, a link, a pipe.
+    fn clear_place(&self) -> io::Result<()> {
+        let Ok(found) = fs::symlink_metadata(&self.path) else { return Ok(()) };
+        let place = real(&self.path).ok();
+        if found.is_dir() {
+            fs::remove_dir_all(&self.path)
+        } else if place == self.place && (found.is_file() || found.is_symlink()) {
+            Ok(())
+        } else {
+            fs::remove_file(&self.path)
+        }
     }
 
     fn write(&mut self, text: &str, before: impl FnOnce() -> bool) -> Result<Replaced, BacklogError> {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use wiggum_core::ids::TaskId;
+use wiggum_workspace::beneath;
 use wiggum_workspace::paths::{FileLock, write_atomic};
 
 use crate::checkout::{CheckoutError, on};
@@ -49,7 +50,7 @@ pub(crate) fn said(dir: &StateDir, backlog: &str) -> Result<BTreeMap<TaskId, Str
 
 fn read(dir: &StateDir) -> Result<Vec<Done>, CheckoutError> {
     let path = path(dir);
-    let bytes = match std::fs::read(&path) {
+    let bytes = match beneath::bytes_of(&path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(on("read", &path)(error)),

@@ -356,7 +356,7 @@ impl Record {
     }
 
     fn at(path: &Path) -> Result<Option<Self>, CheckoutError> {
-        let text = match fs::read_to_string(path) {
+        let text = match beneath::text_of(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(on("read", path)(error)),
@@ -369,7 +369,7 @@ impl Record {
     /// The record of the store whose checkout was last seen at this path.
     fn of_path(root: &StateRoot, path: &str) -> Result<Option<Self>, CheckoutError> {
         let index = root.index(path);
-        match fs::read_to_string(&index) {
+        match beneath::text_of(&index) {
             Ok(id) => Uuid::parse_str(id.trim())
                 .ok()
                 .map(|id| Self::read(root, id))
@@ -453,7 +453,7 @@ fn marked(checkout: &Path) -> Option<Uuid> {
     if !found.is_file() || found.len() > MOST {
         return None;
     }
-    let text = fs::read_to_string(&mark).ok()?;
+    let text = beneath::text_of(&mark).ok()?;
     Uuid::parse_str(text.lines().next()?.trim()).ok()
 }
 

@@ -2,7 +2,6 @@
 //! untouched tree.
 
 use std::ffi::OsString;
-use std::fs;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use wiggum_core::redact::Redactor;
 use wiggum_core::stream::Stream;
 use wiggum_core::tally::tests_passed;
 use wiggum_core::verdict::Check;
+use wiggum_workspace::beneath;
 use wiggum_workspace::crash;
 use wiggum_workspace::process::{Capture, CommandLine, Ended, Launch, Sink, Stop};
 
@@ -265,7 +265,7 @@ impl Engine<'_> {
         let tree = self.files_now();
         let definition = Definition::of([command], &tree);
         let named = definition.files().find(|path| {
-            let text = fs::read_to_string(self.settings.workspace().join(path));
+            let text = beneath::text_of(&self.settings.workspace().join(path));
             text.is_ok_and(|text| baseline::is_of_tasks(&text))
         });
         named.map(|path| format!("{path} is about single tasks"))

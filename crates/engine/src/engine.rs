@@ -404,8 +404,14 @@ impl<'a> Engine<'a> {
         adopt_plan(&mut settings.policy.limits, backlog.backlog(), &state);
         let clock = Clock::starting_after(Arc::clone(&host), state.last_at);
         let marker = Some(("WIGGUM_LOOP_ID".to_owned(), id.to_string()));
-        let attendant = Attendant::new(dir.database(), id, clock.clone(), settings.tell.clone())
-            .map_err(|source| EngineError::StateDir { path: dir.path().to_owned(), source });
+        let attendant = Attendant::new(
+            settings.workspace().to_owned(),
+            dir.database(),
+            id,
+            clock.clone(),
+            settings.tell.clone(),
+        )
+        .map_err(|source| EngineError::StateDir { path: dir.path().to_owned(), source });
         let attendant = Arc::new(or_give_back(attendant, &mut store, id, epoch)?);
         let attended = |git: Git| git.with_marker(marker).with_attendant(Arc::clone(&attendant) as _);
         let (mut git, mut own) = (git.map(attended), None);

@@ -32,6 +32,8 @@ pub enum EngineError {
     UnfinishedOperation { operation: &'static str },
     #[error("HEAD is detached: commits would belong to no branch")]
     DetachedHead,
+    #[error("`{name}` is a pipe or a device, at which git waits for ever")]
+    NoPlainFile { name: &'static str },
     #[error("the git repository of this loop is gone: there is none at {path}")]
     RepositoryGone { path: PathBuf },
     #[error("commits cannot be signed, which git is configured to do (commit.gpgsign): {message}")]
@@ -75,6 +77,7 @@ impl EngineError {
             Self::Dirty { .. }
                 | Self::UnfinishedOperation { .. }
                 | Self::DetachedHead
+                | Self::NoPlainFile { .. }
                 | Self::RepositoryGone { .. }
                 | Self::CannotSign { .. }
                 | Self::Unsupported { .. }

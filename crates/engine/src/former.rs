@@ -289,7 +289,7 @@ fn read_text(path: &Path) -> Option<String> {
     if !found.is_file() || found.len() > MAX_TEXT {
         return None;
     }
-    fs::read_to_string(path).ok()
+    beneath::text_of(path).ok()
 }
 
 fn read_link(path: &Path) -> Option<String> {

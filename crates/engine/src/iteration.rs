@@ -46,6 +46,7 @@ use crate::nudge::{self, Nudges};
 use crate::reports::{self, Reports};
 use crate::state_dir::StateDir;
 use crate::status;
+use crate::tree::odd_flag;
 use crate::work;
 
 /// More than any prompt has.
@@ -431,7 +432,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Puts `.wiggum/` back if the agent removed it or part of it.
+    /// Puts `.wiggum/` back if the agent removed it or part of it, and takes away what would keep git waiting.
     fn restore_state(&mut self) -> Result<Vec<Flag>, EngineError> {
         let mark_gone = Checkout::restore_mark(&self.dir)?;
         let store_gone = self.journal.store.restore_if_gone()?;
@@ -446,7 +447,11 @@ impl Engine<'_> {
         }
         let detail = "it was removed while the agent ran".to_owned();
         let flag = Flag { kind: FlagKind::StateTouched, what: StateDir::NAME.to_owned(), detail };
-        Ok((gone || mark_gone).then_some(flag).into_iter().collect())
+        let mut flags: Vec<Flag> = (gone || mark_gone).then_some(flag).into_iter().collect();
+        if let Some(git) = &self.git {
+            flags.extend(git.remove_pipes()?.iter().map(odd_flag));
+        }
+        Ok(flags)
     }
 
     /// Statuses are not the agent's to write: what it changed is put back. Its own tick counts as a

@@ -40,7 +40,7 @@ impl Nudges {
         let last = left.last().map_or(0, |(number, _)| *number);
         let by = "somebody, before a restart".to_owned();
         let adopt = |(_, path): (u32, PathBuf)| {
-            let text = fs::read_to_string(&path).ok()?;
+            let text = beneath::text_of(&path).ok()?;
             Some(Nudge { path, text, by: by.clone() })
         };
         Self { waiting: left.into_iter().filter_map(adopt).collect(), prefix, last }

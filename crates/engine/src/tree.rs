@@ -16,6 +16,7 @@ use wiggum_core::tally::fewer;
 use wiggum_core::task::{FileStatus, Work};
 use wiggum_core::text::hex;
 use wiggum_core::weaken::{TestFile, governs_tests, is_test_path, weakened};
+use wiggum_workspace::beneath;
 use wiggum_workspace::crash;
 use wiggum_workspace::git::{
     Change, Entry, Git, GitError, Guardian, Head, Known, Odd, PutBack, Source, Status, ignoring_state,
@@ -37,6 +38,12 @@ impl Engine<'_> {
     pub(crate) fn look_at_repository(&mut self) -> Result<(), EngineError> {
         self.watched.recall_own_files(&self.dir.guard_dir(self.journal.id));
         let Some(git) = &self.git else { return Ok(()) };
+        // One that an attempt left is removed when its tree is taken.
+        if self.journal.state.open.is_none()
+            && let Some(name) = git.special_file()
+        {
+            return Err(EngineError::NoPlainFile { name });
+        }
         git.exclude_state_dir()?;
         self.watched.backlog_tracked = self.is_tracked(git, &self.settings.backlog_name)?;
         self.watched.excluded = vec![self.settings.backlog_name.clone()];
@@ -909,7 +916,7 @@ fn ignore_flags(staged: &[Entry]) -> impl Iterator<Item = Flag> {
 }
 
 /// What could not be committed as the attempt left it.
-fn odd_flag(odd: &Odd) -> Flag {
+pub(crate) fn odd_flag(odd: &Odd) -> Flag {
     match odd {
         Odd::Repository { path, kept } => {
             let detail = format!("its files are part of the work; its history is kept in {}", kept.display());
@@ -933,7 +940,7 @@ fn own_files(settings: &Settings) -> Vec<String> {
 
 /// Is the ignore file's only change what `wiggum init` adds?
 fn ignores_only_us(git: &Git) -> Result<bool, EngineError> {
-    let Ok(now) = fs::read_to_string(git.root().join(".gitignore")) else { return Ok(false) };
+    let Ok(now) = beneath::text_of(&git.root().join(".gitignore")) else { return Ok(false) };
     if !now.contains(StateDir::NAME) {
         return Ok(false);
     }

@@ -52,7 +52,7 @@ const MOST: usize = 16 * 1024 * 1024;
 
 /// The prompt that the engine before us worked with.
 pub(crate) fn prompt_in_use(copies: &Path) -> Option<PathBuf> {
-    let path = fs::read_to_string(copies.join(PROMPT_PATH)).ok()?;
+    let path = beneath::text_of(&copies.join(PROMPT_PATH)).ok()?;
     (!path.is_empty()).then(|| path.into())
 }
 

@@ -86,6 +86,20 @@ pub fn read_plain_text(path: &Path, links: Links, most: usize) -> io::Result<Str
     String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no text"))
 }
 
+/// Far more than any file of a project that we read by ourselves has.
+const MOST: usize = 64 * 1024 * 1024;
+
+/// What is in a plain file that lies where agents can write: links are followed, since people put them there; a pipe
+/// or a device is an error at once, and so is a file that nobody can mean.
+pub fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
+    read_plain(path, Links::Follow, MOST)
+}
+
+/// The same as text.
+pub fn text_of(path: &Path) -> io::Result<String> {
+    read_plain_text(path, Links::Follow, MOST)
+}
+
 fn bounded(mut file: &File, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);

@@ -14,6 +14,7 @@ use wiggum_engine::backlog_file::BacklogError;
 use wiggum_engine::checkout::Checkout;
 use wiggum_engine::desk::backlog::name_inside;
 use wiggum_engine::{Engine, Input, Observer, Outcome, Remote, Settings};
+use wiggum_workspace::beneath;
 use wiggum_workspace::git::Git;
 use wiggum_workspace::paths::redirected_output;
 use wiggum_workspace::process::{self, CommandLine};
@@ -267,8 +268,8 @@ fn adopt_prices(prices: &mut BTreeMap<String, Prices>, config: &Config) {
 
 /// What is wrong with the backlog is said before anything else that may be missing.
 fn read_backlog(path: &Path, name: &str) -> Result<Backlog, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| BacklogError::Read { path: path.to_owned(), source })?;
+    let text =
+        beneath::text_of(path).map_err(|source| BacklogError::Read { path: path.to_owned(), source })?;
     let backlog = Backlog::parse(name, text).map_err(BacklogError::Problems)?;
     backlog.recognised().map_err(BacklogError::Problems)?;
     Ok(backlog)

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
+use wiggum_workspace::beneath;
 use wiggum_workspace::paths::{ProcessLock, write_whole};
 use wiggum_workspace::process;
 
@@ -60,7 +61,7 @@ impl Roster {
     pub(crate) fn get(&self, name: &str) -> Result<Agent, DispatchError> {
         valid(name)?;
         let path = self.file(name, "json");
-        let bytes = match fs::read(&path) {
+        let bytes = match beneath::bytes_of(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Err(DispatchError::Unknown { name: name.to_owned() });

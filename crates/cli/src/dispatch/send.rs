@@ -1,13 +1,13 @@
 //! The loop around one agent in a pane: type the task, wait until the pane is quiet, judge what was
 //! said, and type the task again with what is missing.
 
-use std::fs;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use wiggum_core::agents::{Faults, back_at};
 use wiggum_core::event::EndReason;
 use wiggum_core::state::millis_between;
+use wiggum_workspace::beneath;
 use wiggum_workspace::paths::write_whole;
 
 use super::roster::{Agent, Roster};
@@ -231,7 +231,7 @@ impl Conversation<'_> {
     fn judge(&mut self, prompt: &str) -> Result<Result<Verdict, Outcome>, DispatchError> {
         let pane = &self.agent.pane;
         let path = self.roster.file(&self.agent.name, "before");
-        let before = fs::read_to_string(path).unwrap_or_default();
+        let before = beneath::text_of(&path).unwrap_or_default();
         let said = screen::said_since(&before, &pane.history()?, &screen::typeable(prompt));
         let trouble = screen::trouble(&said);
         let screen = pane.screen()?;

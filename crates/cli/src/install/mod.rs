@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use thiserror::Error;
+use wiggum_workspace::beneath;
 use wiggum_workspace::paths::write_atomic;
 
 use crate::session::checks;
@@ -293,7 +294,7 @@ fn hooks_json(hooks: &[Hook]) -> Value {
 }
 
 fn read(path: &Path) -> Result<Option<String>, InstallError> {
-    match fs::read_to_string(path) {
+    match beneath::text_of(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             Ok(None)

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use wiggum_core::activity::Activity;
 use wiggum_store::LoopRecord;
+use wiggum_workspace::beneath;
 
 use crate::desk::inbox::how_to_answer;
 use crate::desk::{DeskError, Loops, Seen};
@@ -78,6 +79,6 @@ pub fn of(loops: &Loops, record: &LoopRecord) -> Result<LoopHealth, DeskError> {
 
 /// The engine tells the last sign of progress in the status file only: it is not worth a transaction.
 fn last_beat(loops: &Loops, record: &LoopRecord) -> Option<Timestamp> {
-    let text = std::fs::read_to_string(loops.dir.loop_dir(record.id).join("status.json")).ok()?;
+    let text = beneath::text_of(&loops.dir.loop_dir(record.id).join("status.json")).ok()?;
     serde_json::from_str::<Status>(&text).ok()?.health.map(|health| health.last_beat)
 }

@@ -10,6 +10,8 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
+use crate::beneath::{bytes_of, text_of};
+
 use super::references::{self, References};
 use super::{Git, GitError};
 use crate::paths::{remove_temporary, write_atomic};
@@ -54,7 +56,7 @@ impl Guardian {
         let on_file = |source| GitError::File { path: path.clone(), source };
         let bytes = encode(&self.seen);
         // Usually nothing changed since the last time.
-        if fs::read(&path).ok().as_deref() == Some(&bytes) {
+        if bytes_of(&path).ok().as_deref() == Some(&bytes) {
             return Ok(());
         }
         fs::create_dir_all(directory).map_err(on_file)?;
@@ -64,7 +66,7 @@ impl Guardian {
     /// The snapshot stored in `directory`, if there is one that can be read.
     pub fn open(git: &Git, directory: &Path) -> Result<Option<Self>, GitError> {
         let path = directory.join(SNAPSHOT);
-        match fs::read(&path) {
+        match bytes_of(&path) {
             Ok(bytes) => Ok(decode(&bytes).map(|seen| Self { git: git.clone(), seen })),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(GitError::File { path, source }),
@@ -215,7 +217,7 @@ impl Guardian {
                 }
             }
         } else if metadata.is_file() {
-            let bytes = fs::read(&path).map_err(on_file)?;
+            let bytes = bytes_of(&path).map_err(on_file)?;
             seen.insert(name.to_owned(), Thing::File { mode: metadata.permissions().mode() & 0o7777, bytes });
         }
         Ok(())
@@ -277,7 +279,7 @@ const WORKTREE: &str = "worktree:";
 
 /// `core.hooksPath` as the repository's own configuration has it.
 pub(super) fn hooks_path(common_dir: &Path) -> Option<String> {
-    hooks_path_in(&fs::read_to_string(common_dir.join("config")).ok()?)
+    hooks_path_in(&text_of(&common_dir.join("config")).ok()?)
 }
 
 fn hooks_path_in(config: &str) -> Option<String> {

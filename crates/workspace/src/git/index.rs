@@ -2,12 +2,14 @@
 //! disk when git last saw them. Only what almost every index is made of; anything else is not for us.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, Metadata};
+use std::fs::Metadata;
 use std::io::{ErrorKind, Read};
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use wiggum_core::text::hex;
+
+use crate::beneath::{Links, bytes_of, open_plain};
 
 /// An index that takes longer to read than git takes to start is for git.
 const MAX_BYTES: u64 = 2 << 20;
@@ -42,7 +44,7 @@ pub(super) struct Tracked<'a> {
 impl Index {
     /// Nothing for an index with anything unusual in it.
     pub(super) fn read(path: &Path) -> Option<Self> {
-        let mut file = File::open(path).ok()?;
+        let mut file = open_plain(path, Links::Follow).ok()?;
         let metadata = file.metadata().ok()?;
         if metadata.len() > MAX_BYTES {
             return None;
@@ -131,10 +133,22 @@ fn mode_of(file: &Metadata) -> u32 {
     }
 }
 
+/// Is there an index at all? After a power cut there may be an empty file in its place, or one of zeros.
+pub fn is_index(path: &Path) -> bool {
+    let read = || -> std::io::Result<bool> {
+        let mut file = open_plain(path, Links::Follow)?;
+        let mut begins = [0; HEADER];
+        let is_long_enough = file.metadata()?.len() >= (HEADER + CHECKSUM) as u64;
+        file.read_exact(&mut begins)?;
+        Ok(is_long_enough && begins.starts_with(b"DIRC"))
+    };
+    read().unwrap_or(false)
+}
+
 /// The paths that stand for commits of other repositories; nothing where git itself should be asked. No file is an
 /// empty index.
 pub(super) fn links(path: &Path) -> Option<BTreeSet<String>> {
-    let bytes = match fs::read(path) {
+    let bytes = match bytes_of(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Some(BTreeSet::new()),
         Err(_) => return None,

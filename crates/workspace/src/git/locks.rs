@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::beneath::text_of;
+
 use super::ignore::{STATE_DIR, ignoring_state};
 use super::{Git, GitError, remove_if_there};
 
@@ -63,7 +65,7 @@ impl Git {
     pub fn exclude_state_dir(&self) -> Result<(), GitError> {
         let path = self.common_dir.join("info/exclude");
         let on_file = |source| GitError::File { path: path.clone(), source };
-        let text = match fs::read_to_string(&path) {
+        let text = match text_of(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(on_file(error)),

@@ -24,6 +24,7 @@ mod index;
 mod inside;
 mod locks;
 mod nested;
+mod pipes;
 mod private;
 mod references;
 mod reflog;
@@ -39,6 +40,7 @@ use std::sync::{Arc, OnceLock};
 use thiserror::Error;
 use wiggum_core::event::Exit;
 
+use crate::beneath::{Links, open_plain};
 use crate::crash;
 use crate::paths::file_id;
 use crate::process::{self, Attend, CommandLine, Input, Launch, LaunchError, Output};
@@ -49,8 +51,10 @@ pub use glance::Known;
 pub use guardian::Guardian;
 pub use head::Head;
 pub use ignore::{STATE_DIR, STATE_FILES, ignoring_state};
+pub use index::is_index;
 pub use inside::Inside;
 pub use nested::Odd;
+pub use pipes::free_readers;
 pub use private::Private;
 pub use reflog::Move;
 pub use status::{Change, Entry, Status};
@@ -817,7 +821,7 @@ fn link_or_copy(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    let mut source = std::fs::File::open(from)?;
+    let mut source = open_plain(from, Links::Follow)?;
     let mut target = std::fs::OpenOptions::new().write(true).create_new(true).open(to)?;
     io::copy(&mut source, &mut target)?;
     target.set_times(std::fs::FileTimes::new().set_modified(source.metadata()?.modified()?))

@@ -9,6 +9,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::beneath::text_of;
+
+use super::pipes::READ_BY_GIT;
 use super::{Git, GitError, index, owned, text};
 
 /// So many are dealt with at a time; an agent that makes more has to look after them itself.
@@ -27,7 +30,7 @@ impl Git {
     /// Puts the whole work tree into the index, but for these paths; says what had to be dealt with for that.
     pub fn stage_all(&self, exclude: &[&str]) -> Result<Vec<Odd>, GitError> {
         let known = self.links()?;
-        let mut found = Vec::new();
+        let mut found = self.remove_pipes()?;
         loop {
             let mut repositories = match self.add_all(exclude) {
                 Ok(()) => self.links()?,
@@ -56,6 +59,23 @@ impl Git {
         }
     }
 
+    /// A pipe or device at which git would wait, at the root of the work tree.
+    pub fn special_file(&self) -> Option<&'static str> {
+        self.special_files().next()
+    }
+
+    fn special_files(&self) -> impl Iterator<Item = &'static str> {
+        READ_BY_GIT.into_iter().filter(|name| {
+            let found = fs::symlink_metadata(self.root.join(name)).map(|found| found.file_type());
+            found.is_ok_and(|kind| !kind.is_file() && !kind.is_dir() && !kind.is_symlink())
+        })
+    }
+
+    /// Removes those, which would keep git waiting rather than make it say that it cannot add them.
+    pub fn remove_pipes(&self) -> Result<Vec<Odd>, GitError> {
+        self.special_files().map(|name| self.remove_special(name.to_owned())).collect()
+    }
+
     fn remove_special(&self, path: String) -> Result<Odd, GitError> {
         let at = self.root.join(&path);
         let on_path = |source| GitError::File { path: at.clone(), source };
@@ -81,7 +101,7 @@ impl Git {
 
     /// As `.gitmodules` names them; who wrote it does not matter here.
     fn submodule_paths(&self) -> BTreeSet<String> {
-        let text = fs::read_to_string(self.root.join(".gitmodules")).unwrap_or_default();
+        let text = text_of(&self.root.join(".gitmodules")).unwrap_or_default();
         let values =
             text.lines().filter_map(|line| line.trim().strip_prefix("path")?.trim().strip_prefix('='));
         values.map(|value| value.trim().trim_matches('"').trim_end_matches('/').to_owned()).collect()

@@ -11,6 +11,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::beneath::text_of;
+
 use super::{Git, GitError, Head, copy, head, references, remove_if_there, text};
 use crate::paths::remove_tree;
 use crate::sandbox::Mount;
@@ -140,7 +142,7 @@ impl Private {
     /// The user's objects, and those that they borrow themselves.
     fn alternates(&self, git: &Git) -> String {
         let objects = git.common_dir.join("objects");
-        let further = fs::read_to_string(objects.join("info/alternates")).unwrap_or_default();
+        let further = text_of(&objects.join("info/alternates")).unwrap_or_default();
         let further = further.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
         let first = self.mounted.as_ref().map_or(&objects, |mounted| &mounted.borrowed);
         let all = [first.clone()].into_iter().chain(further.map(|line| objects.join(line)));
@@ -194,7 +196,7 @@ fn disarm(directory: &Path) -> io::Result<()> {
         } else if !path.join("HEAD").exists() {
             disarm(&path)?;
         } else {
-            let work_tree = submodule_work_tree(&fs::read_to_string(path.join("config")).unwrap_or_default());
+            let work_tree = submodule_work_tree(&text_of(&path.join("config")).unwrap_or_default());
             for name in ["hooks", "info", "modules", "objects/info", "worktrees"] {
                 remove_tree(&path.join(name))?;
             }

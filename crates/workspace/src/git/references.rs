@@ -9,6 +9,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use crate::beneath::text_of;
+
 use super::{Git, GitError};
 use crate::paths::write_atomic;
 
@@ -30,7 +32,7 @@ pub(super) fn checked_out_elsewhere(common_dir: &Path, git_dir: &Path) -> BTreeS
 
 /// The branch that is checked out.
 pub(super) fn checked_out(git_dir: &Path) -> Option<String> {
-    let head = fs::read_to_string(git_dir.join("HEAD")).ok()?;
+    let head = text_of(&git_dir.join("HEAD")).ok()?;
     Some(head.strip_prefix("ref: ")?.trim_end().to_owned())
 }
 
@@ -38,7 +40,7 @@ pub(super) fn checked_out(git_dir: &Path) -> Option<String> {
 pub(super) fn read(common_dir: &Path, but: &BTreeSet<String>) -> Result<References, GitError> {
     let mut found = read_below(common_dir, &LOOKED_AT)?;
     // All stashes but the newest are in its log alone.
-    let log = fs::read_to_string(common_dir.join(STASH_LOG)).unwrap_or_default();
+    let log = text_of(&common_dir.join(STASH_LOG)).unwrap_or_default();
     for (number, (id, rest)) in log.lines().filter_map(stash_entry).enumerate() {
         found.insert(format!("{STASH}@{{{id}}}"), format!("{number} {rest}"));
     }
@@ -50,7 +52,7 @@ pub(super) fn read(common_dir: &Path, but: &BTreeSet<String>) -> Result<Referenc
 pub(super) fn read_below(common_dir: &Path, starts: &[&str]) -> Result<References, GitError> {
     let mut found = References::new();
     let packed = common_dir.join("packed-refs");
-    match fs::read_to_string(&packed) {
+    match text_of(&packed) {
         Ok(text) => {
             let lines = text.lines().filter_map(|line| line.split_once(' '));
             let wanted = lines.filter(|(_, name)| starts.iter().any(|start| name.starts_with(start)));
@@ -81,7 +83,7 @@ fn read_loose(common_dir: &Path, name: &str, found: &mut References) -> Result<(
             }
         }
         Ok(metadata) if metadata.is_file() && !name.ends_with(".lock") => {
-            let id = fs::read_to_string(&path).map_err(on_path)?;
+            let id = text_of(&path).map_err(on_path)?;
             // One that stands for another points to nothing itself.
             if !id.starts_with("ref: ") {
                 found.insert(name.to_owned(), id.trim_end().to_owned());
@@ -132,7 +134,7 @@ pub(super) fn put_back(git: &Git, before: &References, now: &References) -> Resu
 /// Those of before first, in their order; then those that came.
 fn put_back_stashes(git: &Git, before: &References) -> Result<(), GitError> {
     let path = git.common_dir.join(STASH_LOG);
-    let log = fs::read_to_string(&path).unwrap_or_default();
+    let log = text_of(&path).unwrap_or_default();
     let known = |id: &str| before.contains_key(&format!("{STASH}@{{{id}}}"));
     let mut stashes: Vec<(usize, &str, &str)> = before.iter().filter_map(numbered_stash).collect();
     stashes.sort_unstable();

@@ -1,7 +1,8 @@
 //! How HEAD came to where it is, read from its log.
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+
+use crate::beneath::{Links, open_plain};
 
 use super::status::{Change, Entry};
 use super::{Git, GitError, text};
@@ -23,7 +24,7 @@ impl Git {
     /// Nothing where the log does not tell.
     pub fn moves_since(&self, base: Option<&str>) -> Result<Vec<Move>, GitError> {
         let path = self.git_dir.join("logs/HEAD");
-        let Ok(mut log) = File::open(&path) else { return Ok(Vec::new()) };
+        let Ok(mut log) = open_plain(&path, Links::Follow) else { return Ok(Vec::new()) };
         let on_file = |source| GitError::File { path: path.clone(), source };
         let length = log.metadata().map_err(on_file)?.len();
         log.seek(SeekFrom::Start(length.saturating_sub(MAX_READ))).map_err(on_file)?;

@@ -10,6 +10,7 @@ use wiggum_engine::backlog_file::difference;
 use wiggum_engine::state_dir::StateDir;
 use wiggum_engine::status::Status;
 use wiggum_store::LoopRecord;
+use wiggum_workspace::beneath;
 use wiggum_workspace::git::Git;
 use wiggum_workspace::process;
 
@@ -150,7 +151,7 @@ fn engine(loops: &Loops, record: &LoopRecord, findings: &mut Vec<Finding>) -> Re
 fn stale_status(loops: &Loops, record: &LoopRecord) -> Result<Option<Finding>, Failure> {
     let file = loops.checkout.path().join(StateDir::shared_loop_dir(record.id)).join("status.json");
     let last = loops.store.last_seq(record.id)?;
-    let found = fs::read_to_string(file).ok().and_then(|text| serde_json::from_str::<Status>(&text).ok());
+    let found = beneath::text_of(&file).ok().and_then(|text| serde_json::from_str::<Status>(&text).ok());
     if last == 0 || found.is_some_and(|status| status.seq == last) {
         return Ok(None);
     }

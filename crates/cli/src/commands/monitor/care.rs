@@ -1,14 +1,13 @@
 //! What the monitor does for one loop, within bounds that outlive it: a file beside the journal says what
 //! was done already, so that a monitor that is started every minute does no more than one that stays.
 
-use std::fs;
-
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use wiggum_core::event::Request;
 use wiggum_core::health::{MONITOR, NUDGE};
 use wiggum_engine::wake;
 use wiggum_store::LoopRecord;
+use wiggum_workspace::beneath;
 use wiggum_workspace::paths::{ProcessLock, write_whole};
 
 use crate::commands::health::LoopHealth;
@@ -76,7 +75,7 @@ pub(super) fn care(
     let failed = |error| Failure::other(format!("cannot write in {}: {error}", place.display()));
     // Two monitors at once do the work of one.
     let Some(_alone) = ProcessLock::try_acquire(&place.join(LOCK)).map_err(failed)? else { return Ok(None) };
-    let text = fs::read_to_string(place.join(FILE)).unwrap_or_default();
+    let text = beneath::text_of(&place.join(FILE)).unwrap_or_default();
     let mut done: Done = serde_json::from_str(&text).unwrap_or_default();
     let did = match stuck {
         Some(health) if done.nudged_for == Some(health.since) => None,
