@@ -5,7 +5,10 @@
 
 mod support;
 
+use std::path::Path;
+
 use support::{Sandbox, WORKER};
+use wiggum_core::checker;
 use wiggum_core::event::{Event, Exit, Request};
 
 const RESUMED: fn(&Event) -> bool = |event| matches!(event, Event::RunResumed { .. });
@@ -284,6 +287,52 @@ fn a_skip_of_the_task_that_is_worked_on_outlives_the_engine() {
     let skipped = |event: &&Event| matches!(event, Event::TaskSkipped { .. });
     assert_eq!(sandbox.events().iter().filter(skipped).count(), 1);
     sandbox.assert_clean();
+}
+
+/// A power cut between the backlog's new text and the commit may take the saved index with it, or leave an empty
+/// file: "done" in the backlog is then ours, and not yet true.
+#[test]
+fn what_was_not_committed_is_not_done_although_the_backlog_says_so() {
+    let agent = r#"echo "$WIGGUM_TASK_ID" >> "$SANDBOX/calls"; echo "$WIGGUM_TASK_ID" > "$WIGGUM_TASK_ID.txt"; claim"#;
+    let points = {
+        let mut sandbox = Sandbox::with_tasks(&["A", "B"]);
+        let log = sandbox.base().join("points");
+        sandbox.env("WIGGUM_CRASH_LOG", log.to_str().unwrap());
+        sandbox.run(agent, &["--verify", "test -f README"]).exits(0);
+        std::fs::read_to_string(log).unwrap()
+    };
+    let place = |name: &str| points.lines().position(|point| point == name).unwrap() + 1;
+    let lose: fn(&Path) = |index| std::fs::remove_file(index).unwrap();
+    let empty: fn(&Path) = |index| {
+        // Not through a link that git's own index shares.
+        std::fs::remove_file(index).unwrap();
+        std::fs::write(index, "").unwrap();
+    };
+    let keep: fn(&Path) = |_| {};
+    for (point, harm, agents) in [
+        ("backlog written", lose, "A\nA\nB\n"),
+        ("backlog written", empty, "A\nA\nB\n"),
+        // With the index, the tree that was checked is checked again, and no agent works twice.
+        ("backlog written", keep, "A\nB\n"),
+        // The commit is there: what it took is not needed any more.
+        ("committed", lose, "A\nB\n"),
+        ("committed", keep, "A\nB\n"),
+    ] {
+        let mut sandbox = Sandbox::with_tasks(&["A", "B"]);
+        sandbox.env("WIGGUM_CRASH_AT", &place(point).to_string());
+        let command = sandbox.agent(agent);
+        let args = ["run", "--headless", "--agent-command", &command, "--verify", "test -f README"];
+        sandbox.launch(&sandbox.root, &args).outcome_only();
+        assert_eq!(sandbox.read("PRD.json").matches("\"passes\": true").count(), 1, "{point}");
+        harm(&sandbox.state_dir().taken_index(sandbox.loop_id()));
+        sandbox.env("WIGGUM_CRASH_AT", "1000000");
+        sandbox.wiggum(&args).exits(0);
+        assert_eq!(sandbox.note("calls"), agents, "{point}");
+        assert_eq!(sandbox.subjects(), ["first", "backlog", "A: Do A", "B: Do B"], "{point}");
+        assert_eq!(sandbox.changed_in("HEAD~1"), ["A.txt", "PRD.json"], "{point}");
+        sandbox.assert_clean();
+        assert_eq!(checker::check(&sandbox.journal()), vec![], "{point}");
+    }
 }
 
 #[test]

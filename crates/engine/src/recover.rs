@@ -5,11 +5,14 @@
 //! and done again.
 
 use wiggum_core::event::Event;
+use wiggum_core::ids::TaskId;
 use wiggum_core::mutant::{Mutant, planted};
 use wiggum_core::state::{OpenIteration, Stage, Workspace};
 use wiggum_core::task::FileStatus;
 use wiggum_workspace::crash;
+use wiggum_workspace::git::is_index;
 
+use crate::backlog_file::BacklogError;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::land::ITERATION_TRAILER;
@@ -42,8 +45,8 @@ impl Engine<'_> {
             }
             Stage::Agent if open.own => self.interrupt_iteration("the engine was gone", ended)?,
             Stage::Agent => self.interrupt_agent("the engine was gone", ended)?,
-            Stage::Judging | Stage::Landing { .. } if open.tree_taken && self.lost_taken_tree() => {
-                self.interrupt_iteration("the tree that was taken is gone", ended)?;
+            Stage::Judging if open.tree_taken && self.lost_taken_tree() => {
+                self.give_up_taken_tree(&open, ended)?
             }
             // Accepted work that was not taken yet may not lie there.
             Stage::Judging if open.accepted && !open.tree_taken => {
@@ -53,7 +56,7 @@ impl Engine<'_> {
             Stage::Judging if open.tree_taken => self.return_to_attempt()?,
             // The agent had ended by itself: what lies there is its work.
             Stage::Judging => {}
-            Stage::Landing { verified } => self.recover_landing(&open, verified)?,
+            Stage::Landing { verified } => self.recover_landing(&open, verified, ended)?,
         }
         crash::point("recovered");
         self.flush()?;
@@ -61,9 +64,41 @@ impl Engine<'_> {
         self.forget_tip()
     }
 
-    /// A power cut may take the saved index, though not what the journal says of it.
+    /// A power cut may take the saved index, or what is in it, though not what the journal says of it.
     fn lost_taken_tree(&self) -> bool {
-        self.git.is_some() && !self.taken_index().exists()
+        self.git.is_some() && !is_index(&self.taken_index())
+    }
+
+    /// Nobody can tell any more what was checked, so what lies in the tree is kept under a ref and the attempt is
+    /// made again.
+    fn give_up_taken_tree(&mut self, open: &OpenIteration, ended: u32) -> Result<(), EngineError> {
+        self.take_back_completion(&open.task)?;
+        self.interrupt_iteration("the tree that was taken is gone", ended)
+    }
+
+    /// The backlog says that a task is done before the commit that makes it true. Where there will be none, that must
+    /// not be read as a person's word.
+    fn take_back_completion(&mut self, task: &TaskId) -> Result<(), EngineError> {
+        let known = self.journal.state.task(task).map(|entry| entry.spec.status);
+        let restored = known.filter(|status| *status != FileStatus::Done).unwrap_or(FileStatus::Open);
+        let mut was_done = false;
+        let edited = self.backlog.edit(|backlog| {
+            was_done =
+                backlog.tasks().iter().any(|found| found.id == *task && found.status == FileStatus::Done);
+            if was_done { backlog.set_status(task.as_str(), restored) } else { Ok(()) }
+        });
+        match edited {
+            Ok(()) if was_done => {
+                let found = FileStatus::Done;
+                self.record(Event::StatusPutBack { task: task.clone(), found, restored });
+                Ok(())
+            }
+            // What cannot be read says nothing; that it is broken is found out, and told, later.
+            Ok(()) | Err(BacklogError::Edit(_) | BacklogError::Read { .. } | BacklogError::Problems(_)) => {
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The tree is as it was taken, without what came into it while nobody ran; on top of what somebody
@@ -150,12 +185,17 @@ impl Engine<'_> {
     /// Git was ended while it dealt with this attempt, in the middle of its commit for instance.
     pub(crate) fn recover_ended_git(&mut self, open: &OpenIteration) -> Result<(), EngineError> {
         match open.stage {
-            Stage::Landing { verified } => self.recover_landing(open, verified),
+            Stage::Landing { verified } => self.recover_landing(open, verified, 0),
             Stage::Agent | Stage::Judging => Ok(()),
         }
     }
 
-    fn recover_landing(&mut self, open: &OpenIteration, verified: bool) -> Result<(), EngineError> {
+    fn recover_landing(
+        &mut self,
+        open: &OpenIteration,
+        verified: bool,
+        ended: u32,
+    ) -> Result<(), EngineError> {
         let Some(git) = &self.git else { return Ok(()) };
         let key = self.iteration_key(open.iteration);
         match git.find_commit(ITERATION_TRAILER, &key)? {
@@ -166,6 +206,7 @@ impl Engine<'_> {
                 self.record(Event::StatusWritten { task: open.task.clone(), status: FileStatus::Done });
                 self.accept_commit(open, commit, verified)
             }
+            None if open.tree_taken && self.lost_taken_tree() => self.give_up_taken_tree(open, ended),
             None => self.return_to_attempt(),
         }
     }
