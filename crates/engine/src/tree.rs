@@ -39,7 +39,7 @@ impl Engine<'_> {
         self.watched.recall_own_files(&self.dir.guard_dir(self.journal.id));
         let Some(git) = &self.git else { return Ok(()) };
         // One that an attempt left is removed when its tree is taken.
-        if self.journal.state.open.is_none()
+        if self.journal.state.open.is_empty()
             && let Some(name) = git.special_file()
         {
             return Err(EngineError::NoPlainFile { name });
