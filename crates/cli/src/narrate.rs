@@ -2,7 +2,7 @@
 //!
 //! It only listens: what it prints follows from events and output, live or replayed.
 
-use std::io::Write;
+use std::io::{LineWriter, Write};
 use std::path::PathBuf;
 
 use jiff::Timestamp;
@@ -28,7 +28,7 @@ use wiggum_engine::words::{counted, describe};
 
 use crate::ask::Terminal;
 use crate::cost::cost;
-use crate::term::{self, Style, harmless};
+use crate::term::{Output, Style, harmless};
 
 /// How many lines of a failed check's output are shown at once; `wiggum show` has all of it.
 const SHOWN_LINES: usize = 12;
@@ -51,7 +51,8 @@ impl Observer for JsonLines {
     }
 
     fn shown(&mut self) {
-        term::print(&self.lines);
+        // A reader that went away is not our failure.
+        drop(Output.write_all(self.lines.as_bytes()));
         self.lines.clear();
     }
 
@@ -96,7 +97,7 @@ struct Asking {
 
 impl Narrator {
     pub(crate) fn new(terminal: Option<Terminal>) -> Self {
-        Self::writing_to(Box::new(std::io::stdout()), Style::for_stdout(), terminal)
+        Self::writing_to(Box::new(LineWriter::new(Output)), Style::for_stdout(), terminal)
     }
 
     fn writing_to(out: Box<dyn Write>, style: Style, terminal: Option<Terminal>) -> Self {

@@ -1,7 +1,11 @@
 //! Standard output and error: the one place that prints, and what the terminal can show.
 
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, PipeReader, PipeWriter, Write};
 use std::process::ExitCode;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 pub(crate) use wiggum_engine::words::{harmless, thousands};
 
@@ -11,6 +15,62 @@ pub(crate) fn print(text: &str) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Standard output of a run. Whoever reads it may hold the run up, but not beyond a signal: what nobody takes then
+/// is lost, and the run ends in order.
+#[derive(Debug, Default)]
+pub(crate) struct Output;
+
+/// A pipe that says it can be written to takes this much at once.
+const AT_ONCE: usize = 4096;
+
+/// How long whoever reads may take once a signal came: longer than a pause of a program that is at work.
+const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
+
+/// Readable once a signal came.
+static SIGNALLED: LazyLock<Option<(PipeReader, PipeWriter)>> = LazyLock::new(|| io::pipe().ok());
+
+/// A signal came: nobody waits for readers any more.
+pub(crate) fn stop_waiting_for_readers() {
+    if let Some((_, writer)) = &*SIGNALLED {
+        drop((&*writer).write_all(b"."));
+    }
+}
+
+impl Output {
+    /// Can it be written to? Waits for that.
+    fn is_read() -> bool {
+        static IS_LOST: AtomicBool = AtomicBool::new(false);
+        if IS_LOST.load(Ordering::Relaxed) {
+            return false;
+        }
+        let Some((signalled, _)) = &*SIGNALLED else { return true };
+        let stdout = io::stdout();
+        let mut both = [PollFd::new(&stdout, PollFlags::OUT), PollFd::new(signalled, PollFlags::IN)];
+        while matches!(poll(&mut both, None), Err(rustix::io::Errno::INTR)) {}
+        if !both[0].revents().is_empty() {
+            return true;
+        }
+        let mut alone = [PollFd::new(&stdout, PollFlags::OUT)];
+        let is_read = poll(&mut alone, Some(&PATIENCE)).is_ok_and(|ready| ready > 0);
+        IS_LOST.store(!is_read, Ordering::Relaxed);
+        is_read
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !Self::is_read() {
+            return Ok(bytes.len());
+        }
+        let portion = &bytes[..bytes.len().min(AT_ONCE)];
+        Ok(rustix::io::write(io::stdout(), portion)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -414,3 +414,30 @@ fn an_agent_that_is_ended_by_a_signal_has_failed() {
     assert_eq!(exit, Some(Exit::Signal { signal: 11 }));
     assert_eq!(sandbox.state_of("A"), "open", "a claim does not outweigh a crash");
 }
+
+/// Whoever reads may hold a run up, but not beyond a signal.
+#[test]
+fn a_signal_ends_a_run_that_nobody_reads() {
+    for (more, agent) in
+        [(&[][..], "yes | head -c 300000; claim"), (&["--json"], "head -c 300000 /dev/zero; claim")]
+    {
+        let sandbox = Sandbox::with_tasks(&["A", "B"]);
+        // So that there is a journal to look into.
+        sandbox.run("echo no", &["--verify", "true", "--max-iterations", "1"]).exits(3);
+        let command = sandbox.agent(agent);
+        let (reader, writer) = std::io::pipe().unwrap();
+        // What fits into it is there already: the first line has to wait.
+        let full = rustix::pipe::fcntl_getpipe_size(&writer).unwrap();
+        rustix::io::write(&writer, &vec![b' '; full]).unwrap();
+        let mut run = sandbox.command(env!("CARGO_BIN_EXE_wiggum"));
+        run.args(["run", "--headless", "--agent-command", &command, "--verify", "true"]).args(more);
+        let mut run = run.current_dir(&sandbox.root).stdout(writer).spawn().unwrap();
+        sandbox.wait_for(|event| matches!(event, Event::RunStarted { run: 2, .. }));
+        support::signal(&sandbox, &run.id().to_string(), "TERM");
+        assert_eq!(run.wait().unwrap().code(), Some(130), "{more:?}");
+        assert!(sandbox.processes().is_empty());
+        drop(reader);
+        sandbox.run(agent, &["--verify", "true"]).exits(0);
+        sandbox.assert_clean();
+    }
+}

@@ -146,6 +146,7 @@ pub(crate) fn on_signals(hear: impl Fn(&'static str) + Send + 'static) -> Result
                 _ => "hung up",
             };
             hear(name);
+            term::stop_waiting_for_readers();
         }
     });
     Ok(())
