@@ -14,7 +14,8 @@ use wiggum_core::task::{Criterion, FileStatus, Task};
 
 use crate::plan::header::{PlanValue, written};
 use crate::problem::Problems;
-use crate::{Backlog, Dialect, Place, tasks};
+use crate::formats::{Family, Order, Part, Status};
+use crate::{Backlog, Place};
 
 mod change;
 mod json;
@@ -135,9 +136,9 @@ fn noted(place: &mut Place, note: &str, is_wanted: bool) -> Vec<Change> {
 }
 
 /// Bytes to be replaced.
-struct Change {
-    range: Range<usize>,
-    with: String,
+pub(crate) struct Change {
+    pub(crate) range: Range<usize>,
+    pub(crate) with: String,
 }
 
 /// The text with bytes replaced; what is put at one place comes in the order of the changes.
@@ -164,16 +165,19 @@ impl Backlog {
         if self.tasks[position].status == status {
             return Ok(());
         }
-        let changes = match self.dialect {
-            Dialect::Markdown => lines::status(&self.text, &mut self.places[position], status),
-            Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui => {
-                self.object_changes(position, |object| json::flag_status(object, "passes", status))
+        let own = self.spellings.status;
+        let changes = match (self.dialect.family(), self.status) {
+            (Family::Objects | Family::Lines, Status::Flag(key)) => {
+                self.object_changes(position, |object| json::flag_status(object, key, status))
             }
-            Dialect::Ralphy => {
-                self.object_changes(position, |object| json::flag_status(object, "completed", status))
+            (Family::Objects | Family::Lines, Status::Words(words)) => {
+                self.object_changes(position, |object| json::word_status(object, words, own, status))
             }
-            Dialect::Tasks => self.object_changes(position, |object| json::word_status(object, status)),
-            Dialect::Plan => plan::status(self, position, status),
+            (Family::Boxes | Family::Objects | Family::Lines, _) => {
+                lines::status(&self.text, &mut self.places[position], status)
+            }
+            (Family::Steps, _) => plan::status(self, position, status),
+            (Family::Marked, _) => return self.set_marks(position, status),
         };
         self.splice(changes);
         self.tasks[position].status = status;
@@ -204,14 +208,8 @@ impl Backlog {
         last_attempt_at: Option<i64>,
     ) -> Result<(), EditError> {
         let position = self.position(id)?;
-        match self.dialect {
-            Dialect::Tasks => {}
-            Dialect::Prd
-            | Dialect::Snarktank
-            | Dialect::RalphTui
-            | Dialect::Ralphy
-            | Dialect::Markdown
-            | Dialect::Plan => return Ok(()),
+        if !self.tells_attempts() {
+            return Ok(());
         }
         let failures = ("failed_attempts", i64::from(failed_attempts));
         let values: Vec<(&str, i64)> =
@@ -235,26 +233,36 @@ impl Backlog {
     /// more. To us such a task is open: its status stays what it was. Other formats have no word for it.
     pub fn mark_in_progress(&mut self, id: &str, is_in_progress: bool) -> Result<(), EditError> {
         let position = self.position(id)?;
-        match self.dialect {
-            Dialect::Tasks if self.tasks[position].status == FileStatus::Open => {}
-            Dialect::Tasks
-            | Dialect::Prd
-            | Dialect::Snarktank
-            | Dialect::RalphTui
-            | Dialect::Ralphy
-            | Dialect::Markdown
-            | Dialect::Plan => return Ok(()),
+        let Status::Words(words) = self.status else { return Ok(()) };
+        if self.tasks[position].status != FileStatus::Open {
+            return Ok(());
         }
-        let spelling = self.spellings.in_progress.unwrap_or(tasks::IN_PROGRESS[0]);
+        let own = self.spellings.status;
         let changes =
-            self.object_changes(position, |object| json::progress(object, spelling, is_in_progress));
+            self.object_changes(position, |object| json::progress(object, words, own, is_in_progress));
         self.splice(changes);
         Ok(())
     }
 
     /// Has the format words for who works on a task and how often that failed?
     pub fn tells_attempts(&self) -> bool {
-        self.dialect == Dialect::Tasks
+        self.dialect.profile().order == Order::Score
+    }
+
+    /// Writes a status at each place that says it, and reads the file again: nothing else may change by that.
+    fn set_marks(&mut self, position: usize, status: FileStatus) -> Result<(), EditError> {
+        let changes: Vec<Change> =
+            self.places[position].marks.iter().filter_map(|mark| mark.change(&self.text, status)).collect();
+        let next = self.read_edited(replaced(&self.text, changes), &self.ids())?;
+        let stays = |task: &Task| next.task(task.id.as_str()).is_some_and(|read| read.status == task.status);
+        let own = &self.tasks[position].id;
+        let is_said = next.task(own.as_str()).is_some_and(|read| read.status == status);
+        if !is_said || !self.tasks.iter().filter(|task| task.id != *own).all(stays) {
+            let (id, what) = (own.to_string(), "status".to_owned());
+            return Err(EditError::NotInPlace { id, what, file: self.file.clone() });
+        }
+        *self = next;
+        Ok(())
     }
 
     /// Adds a task behind the others (under its parent in Markdown), in their style.
@@ -265,14 +273,15 @@ impl Backlog {
         self.check_expressible(task)?;
         let mut ids = self.ids();
         ids.insert(task.id.clone());
-        match self.dialect {
-            Dialect::Markdown => {}
-            Dialect::Plan => {
+        match self.dialect.family() {
+            Family::Boxes => {}
+            Family::Lines | Family::Marked => return Err(self.not_expressible(task, "place")),
+            Family::Steps => {
                 self.adopt(plan::with_added(self, task)?, &ids)?;
                 self.set_plan(PlanValue::TotalSteps(self.count()));
                 return Ok(());
             }
-            Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui | Dialect::Ralphy | Dialect::Tasks => {
+            Family::Objects => {
                 return self.adopt(json::with_added(self, task), &ids);
             }
         }
@@ -303,13 +312,13 @@ impl Backlog {
         if target == from {
             return Ok(());
         }
-        if self.dialect == Dialect::Markdown && self.tasks[from].parent != self.tasks[target].parent {
+        if self.dialect.nests() && self.tasks[from].parent != self.tasks[target].parent {
             let target = self.tasks[target].id.to_string();
             return Err(EditError::NotSiblings { id: id.to_owned(), target });
         }
-        let text = match self.dialect {
-            Dialect::Markdown | Dialect::Plan => lines::with_moved(self, from, target, after),
-            Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui | Dialect::Ralphy | Dialect::Tasks => {
+        let text = match self.dialect.family() {
+            Family::Boxes | Family::Steps | Family::Lines | Family::Marked => lines::with_moved(self, from, target, after),
+            Family::Objects => {
                 json::with_moved(self, from, target, after)
             }
         };
@@ -322,14 +331,14 @@ impl Backlog {
         let mut ids = self.ids();
         ids.retain(|id| !gone.contains(id.as_str()));
         let is_gone = |position: usize| gone.contains(&self.tasks[position].id);
-        let text = match self.dialect {
-            Dialect::Markdown | Dialect::Plan => lines::without_all(self, is_gone),
-            Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui | Dialect::Ralphy | Dialect::Tasks => {
+        let text = match self.dialect.family() {
+            Family::Boxes | Family::Steps | Family::Lines | Family::Marked => lines::without_all(self, is_gone),
+            Family::Objects => {
                 json::without_all(self, is_gone)
             }
         };
         self.adopt(text, &ids)?;
-        if self.dialect == Dialect::Plan {
+        if self.dialect.family() == Family::Steps {
             self.set_plan(PlanValue::TotalSteps(self.count()));
         }
         Ok(())
@@ -367,7 +376,7 @@ impl Backlog {
         };
         // In Markdown a parent depends on its parts by containing them.
         let contains =
-            |other: &Task| self.dialect == Dialect::Markdown && task.parent.as_ref() == Some(&other.id);
+            |other: &Task| self.dialect.nests() && task.parent.as_ref() == Some(&other.id);
         let by =
             names(&|other| other.depends_on.contains(&task.id) && other.id != task.id && !contains(other));
         if !by.is_empty() {
@@ -379,16 +388,16 @@ impl Backlog {
         }
         let mut ids = self.ids();
         ids.remove(id);
-        let text = match self.dialect {
-            Dialect::Markdown | Dialect::Plan => {
+        let text = match self.dialect.family() {
+            Family::Boxes | Family::Steps | Family::Lines | Family::Marked => {
                 lines::without(&self.text, self.places[position].span.clone())
             }
-            Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui | Dialect::Ralphy | Dialect::Tasks => {
+            Family::Objects => {
                 json::without(self, position)
             }
         };
         self.adopt(text, &ids)?;
-        if self.dialect == Dialect::Plan {
+        if self.dialect.family() == Family::Steps {
             self.set_plan(PlanValue::TotalSteps(self.count()));
             self.set_plan(PlanValue::CompletedSteps(plan::completed(&self.tasks)));
         }
@@ -410,35 +419,19 @@ impl Backlog {
 
     /// The status as the dialect can say it.
     fn writable(&self, status: FileStatus) -> FileStatus {
-        match (self.dialect, status) {
-            (Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui | Dialect::Ralphy, FileStatus::Failed) => {
-                FileStatus::Open
-            }
-            (
-                Dialect::Prd
-                | Dialect::Snarktank
-                | Dialect::RalphTui
-                | Dialect::Ralphy
-                | Dialect::Tasks
-                | Dialect::Markdown
-                | Dialect::Plan,
-                FileStatus::Open | FileStatus::Done | FileStatus::Failed | FileStatus::Skipped,
-            ) => status,
-        }
+        if self.dialect.can_say(status) { status } else { FileStatus::Open }
     }
 
     /// Refuses what the dialect has no field for, rather than dropping it.
     fn check_expressible(&self, task: &NewTask) -> Result<(), EditError> {
-        use Dialect::{Markdown, RalphTui, Tasks};
-        let dialect = self.dialect;
-        let is_tasks = dialect == Tasks;
+        let says = |part| self.dialect.profile().says.contains(&part);
         let fields = [
-            ("role", task.role.is_some(), is_tasks),
-            ("phase", task.phase.is_some(), is_tasks),
-            ("complexity", task.complexity.is_some(), is_tasks),
-            ("parent", task.parent.is_some(), matches!(dialect, Tasks | Markdown)),
-            ("labels", !task.labels.is_empty(), matches!(dialect, Tasks | RalphTui)),
-            ("priority", task.priority.is_some(), dialect.has_priority()),
+            ("role", task.role.is_some(), says(Part::Role)),
+            ("phase", task.phase.is_some(), says(Part::Phase)),
+            ("complexity", task.complexity.is_some(), says(Part::Complexity)),
+            ("parent", task.parent.is_some(), says(Part::Parent)),
+            ("labels", !task.labels.is_empty(), says(Part::Labels)),
+            ("priority", task.priority.is_some(), self.dialect.has_priority()),
         ];
         match fields.iter().find(|(_, is_given, is_known)| *is_given && !is_known) {
             Some((what, ..)) => Err(self.not_expressible(task, what)),
@@ -454,7 +447,7 @@ impl Backlog {
     /// tasks of a JSON file count as siblings.
     fn edge_sibling(&self, from: usize, mut positions: impl Iterator<Item = usize>) -> usize {
         let is_sibling = |position: &usize| {
-            self.dialect != Dialect::Markdown || self.tasks[*position].parent == self.tasks[from].parent
+            !self.dialect.nests() || self.tasks[*position].parent == self.tasks[from].parent
         };
         positions.find(is_sibling).unwrap_or(from)
     }
@@ -482,7 +475,7 @@ impl Backlog {
                     moved(place.start)..moved(place.end)
                 };
             };
-            for Place { span, id_at, mark, rank: _, note, note_at } in &mut self.places {
+            for Place { span, id_at, mark, rank: _, note, note_at, marks: _ } in &mut self.places {
                 *span = moved(span.start)..moved(span.end);
                 *id_at = if *mark == range { *id_at } else { moved(*id_at) };
                 *note_at = if range.start == *note_at { *note_at } else { moved(*note_at) };

@@ -29,28 +29,29 @@ use wiggum_core::task::{FileStatus, Selection, Task};
 
 mod edit;
 mod fields;
+mod formats;
 mod graph;
 pub mod json;
 mod lookalike;
-mod markdown;
 mod not_yet;
-mod plan;
-mod prd;
 mod problem;
 mod recognise;
 mod slug;
-mod tasks;
 
 pub use edit::{EditError, NewTask, Position, TaskChange};
-pub use markdown::{Checkbox, checkboxes};
-pub use plan::header::{PlanHeader, PlanValue};
+pub use formats::Dialect;
+pub use formats::markdown::{Checkbox, checkboxes};
+pub use formats::plan::header::{PlanHeader, PlanValue};
 pub use problem::{Problem, Problems};
 
 use fields::Fields;
+use formats::words::OwnWords;
+use formats::mark::Mark;
+use formats::{Family, Status, markdown, plan, prd, tasks};
 use json::{BOM, Document, Kind, Value};
 use lookalike::Lookalike;
 use not_yet::NotYet;
-use plan::header::Front;
+use formats::plan::header::Front;
 use problem::Findings;
 
 /// A backlog file as it was read: its text, its tasks, and where in the text each stands.
@@ -68,6 +69,8 @@ pub struct Backlog {
     not_yet: Vec<NotYet>,
     lookalikes: Vec<(TaskId, Lookalike)>,
     spellings: Spellings,
+    /// Where and how this file writes a status.
+    status: Status,
     /// Are there boxes `[-]` of which the file does not say what they mean?
     dashes: bool,
     unknown_marks: Vec<(TaskId, &'static str)>,
@@ -79,65 +82,7 @@ pub struct Backlog {
 #[derive(Clone, Copy, Debug, Default)]
 struct Spellings {
     depends_on: Option<&'static str>,
-    in_progress: Option<&'static str>,
-}
-
-/// Which program's format a file is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
-    /// `{userStories: [{id, title, description, criteria, passes, depends_on, skipped}]}`
-    Prd,
-    /// The same with `branchName`, `acceptanceCriteria`, `priority` (1 is first) and `notes`.
-    Snarktank,
-    /// The same again with `name`, `dependsOn`, `labels`, `completionNotes` and `metadata`.
-    RalphTui,
-    /// `{tasks: [{title, completed}]}`
-    Ralphy,
-    /// `[{id, description, status, …}]`, or that array as `tasks` of an object.
-    Tasks,
-    /// Checkboxes: fix_plan.md, PRD.md, TODO.md.
-    Markdown,
-    /// Plan.md: front matter with a plan_id, and steps with an action type.
-    Plan,
-}
-
-impl Dialect {
-    /// The word users see for this dialect.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Prd => "PRD.json",
-            Self::Snarktank => "prd.json (snarktank)",
-            Self::RalphTui => "prd.json (ralph-tui)",
-            Self::Ralphy => "ralphy JSON",
-            Self::Tasks => "tasks.json",
-            Self::Markdown => "Markdown",
-            Self::Plan => "Plan.md",
-        }
-    }
-
-    /// Has this dialect a way to write that status? One without reads back as open.
-    pub fn can_say(self, status: FileStatus) -> bool {
-        match status {
-            FileStatus::Open | FileStatus::Done | FileStatus::Skipped => true,
-            FileStatus::Failed => match self {
-                Self::Tasks | Self::Markdown | Self::Plan => true,
-                Self::Prd | Self::Snarktank | Self::RalphTui | Self::Ralphy => false,
-            },
-        }
-    }
-
-    /// Is a priority part of this dialect? Elsewhere a field of that name is its owner's.
-    fn has_priority(self) -> bool {
-        self.is_ordered_by_priority() || self == Self::Tasks
-    }
-
-    /// Stories of these dialects are taken by `priority`, ties by their place in the file.
-    fn is_ordered_by_priority(self) -> bool {
-        match self {
-            Self::Snarktank | Self::RalphTui => true,
-            Self::Prd | Self::Ralphy | Self::Tasks | Self::Markdown | Self::Plan => false,
-        }
-    }
+    status: OwnWords,
 }
 
 /// File names looked for when none is given, in this order.
@@ -193,6 +138,7 @@ impl Backlog {
             not_yet,
             lookalikes,
             spellings,
+            status,
             dashes,
             unknown_marks,
             front,
@@ -208,6 +154,7 @@ impl Backlog {
             not_yet,
             lookalikes,
             spellings,
+            status,
             dashes,
             unknown_marks,
             front,
@@ -217,9 +164,9 @@ impl Backlog {
     /// Reads the file's text again, by what is known of it: its words for one thing, and which dashes are skips.
     pub fn reread(&self, text: impl Into<String>) -> Result<Self, Problems> {
         let mut next = Self::parse(&self.file, text)?;
-        let Spellings { depends_on, in_progress } = self.spellings;
+        let Spellings { depends_on, status } = self.spellings;
         next.spellings.depends_on = next.spellings.depends_on.or(depends_on);
-        next.spellings.in_progress = next.spellings.in_progress.or(in_progress);
+        next.spellings.status = next.spellings.status.or(status);
         next.read_dashes_as_skipped(&|id| self.is_skipped_by_dash(id));
         Ok(next)
     }
@@ -238,15 +185,7 @@ impl Backlog {
     }
 
     pub fn selection(&self) -> Selection {
-        match self.dialect {
-            Dialect::Tasks => Selection::Score,
-            Dialect::Prd
-            | Dialect::Snarktank
-            | Dialect::RalphTui
-            | Dialect::Ralphy
-            | Dialect::Markdown
-            | Dialect::Plan => Selection::FileOrder,
-        }
+        self.dialect.profile().order.selection()
     }
 
     /// What the front matter says, if this is a plan.
@@ -273,10 +212,7 @@ impl Backlog {
     /// Is it the convention of this dialect that the agent ticks its own box? Such a tick is a
     /// claim; elsewhere it is undone.
     pub fn ticks_are_claims(&self) -> bool {
-        match self.dialect {
-            Dialect::Snarktank | Dialect::Markdown => true,
-            Dialect::Prd | Dialect::RalphTui | Dialect::Ralphy | Dialect::Tasks | Dialect::Plan => false,
-        }
+        self.dialect.profile().agent_ticks
     }
 
     /// Are there boxes `[-]` of which the file does not say what they mean? They are read as in progress. Loops of
@@ -335,15 +271,8 @@ impl Backlog {
     /// Refuses a file in which nothing was recognised, and says what it seems to be. A list of tasks that is there
     /// and empty is fine.
     pub fn recognised(&self) -> Result<(), Problems> {
-        match self.dialect {
-            Dialect::Markdown if self.tasks.is_empty() => {}
-            Dialect::Prd
-            | Dialect::Snarktank
-            | Dialect::RalphTui
-            | Dialect::Ralphy
-            | Dialect::Tasks
-            | Dialect::Markdown
-            | Dialect::Plan => return Ok(()),
+        if self.dialect.family() != Family::Boxes || !self.tasks.is_empty() {
+            return Ok(());
         }
         let Some(seems) = recognise::seems(&self.file, &self.text) else { return Ok(()) };
         let message = format!(
@@ -405,6 +334,7 @@ struct Parsed {
     not_yet: Vec<NotYet>,
     lookalikes: Vec<(TaskId, Lookalike)>,
     spellings: Spellings,
+    status: Status,
     dashes: bool,
     unknown_marks: Vec<(TaskId, &'static str)>,
     front: Option<Front>,
@@ -420,6 +350,7 @@ impl Parsed {
             not_yet: Vec::new(),
             lookalikes: Vec::new(),
             spellings: Spellings::default(),
+            status: dialect.profile().status,
             dashes: false,
             unknown_marks: Vec::new(),
             front: None,
@@ -472,11 +403,13 @@ struct Place {
     note: Option<Range<usize>>,
     /// Where such a note goes.
     note_at: usize,
+    /// Everything that says the status, where that is more than one mark.
+    marks: Vec<Mark>,
 }
 
 impl Place {
     fn json(span: Range<usize>, id_at: usize) -> Self {
-        Self { span, id_at, mark: 0..0, rank: None, note: None, note_at: 0 }
+        Self { span, id_at, mark: 0..0, rank: None, note: None, note_at: 0, marks: Vec::new() }
     }
 }
 

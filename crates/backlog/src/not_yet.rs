@@ -6,7 +6,7 @@ use wiggum_core::task::{Task, Work};
 
 use crate::fields::{Field, Fields};
 use crate::json::{Kind, Value};
-use crate::tasks;
+use crate::formats::tasks;
 
 /// What one task asks for and nobody does.
 #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@
 //! backlog in which everything is done.
 
 use crate::json::BOM;
-use crate::markdown::region::{Inside, Region};
-use crate::markdown::{CODE_INDENT, Lines, atx_level, checkbox, columns, fence, list_item, setext_level};
+use crate::formats::markdown::region::{Inside, Region};
+use crate::formats::markdown::{CODE_INDENT, Lines, atx_level, checkbox, columns, fence, list_item, setext_level};
 
 /// Headings of lists of tasks. Where no list follows, there are no tasks yet.
 const LISTS: [&str; 9] =

@@ -12,6 +12,7 @@ use wiggum_core::task::{Task, Work};
 
 use super::EditError;
 use super::lines::one_line;
+use crate::formats::Family;
 use crate::{Backlog, Dialect};
 
 mod members;
@@ -76,15 +77,14 @@ impl Backlog {
 
     /// The texts that may say it, in order of preference.
     fn changed(&self, position: usize, change: &TaskChange) -> Vec<String> {
-        match self.dialect {
-            Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui | Dialect::Tasks => {
-                vec![members::changed(self, position, change, Id::AsItIs)]
-            }
-            Dialect::Ralphy => [Id::AsItIs, Id::SpelledOut]
+        match self.dialect.family() {
+            // An id made from the title is written beside a new one.
+            Family::Objects | Family::Lines => [Id::AsItIs, Id::SpelledOut]
                 .map(|id| members::changed(self, position, change, id))
                 .into_iter()
                 .collect(),
-            Dialect::Markdown | Dialect::Plan => nested::changed(self, position, change),
+            Family::Boxes | Family::Steps => nested::changed(self, position, change),
+            Family::Marked => Vec::new(),
         }
     }
 
@@ -127,7 +127,7 @@ impl Backlog {
     /// The tasks that are part of this one by where they stand.
     fn parts_of(&self, position: usize) -> HashSet<String> {
         let id = &self.tasks[position].id;
-        let is_part = |task: &&Task| self.dialect == Dialect::Markdown && task.parent.as_ref() == Some(id);
+        let is_part = |task: &&Task| self.dialect.nests() && task.parent.as_ref() == Some(id);
         self.tasks.iter().filter(is_part).map(|task| task.id.to_string()).collect()
     }
 
@@ -216,12 +216,12 @@ fn first_line(task: &Task) -> &str {
 
 /// What a description says in its dialect: blank lines separate in Markdown, and say nothing.
 fn words(task: &Task, dialect: Dialect) -> Vec<&str> {
-    match dialect {
-        Dialect::Markdown | Dialect::Plan => {
+    match dialect.family() {
+        Family::Boxes | Family::Steps | Family::Marked => {
             let lines = task.description.trim().lines().map(str::trim_end);
             lines.filter(|line| !line.is_empty()).collect()
         }
-        Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui | Dialect::Ralphy | Dialect::Tasks => {
+        Family::Objects | Family::Lines => {
             vec![task.description.as_str()]
         }
     }

@@ -8,7 +8,9 @@ use wiggum_core::task::{Criterion, FileStatus};
 use super::{Change, NewTask};
 use crate::json::{Document, Member, Value, quote};
 use crate::slug::slug;
-use crate::{Backlog, Dialect, tasks};
+use crate::formats::words::{OwnWords, Words};
+use crate::formats::{Order, Status};
+use crate::{Backlog, Dialect};
 
 /// Status as two flags: done under `done_key`, and `skipped`.
 pub(super) fn flag_status(object: &str, done_key: &str, status: FileStatus) -> Vec<Change> {
@@ -19,30 +21,35 @@ pub(super) fn flag_status(object: &str, done_key: &str, status: FileStatus) -> V
     })
 }
 
-/// Status as a word, and `skipped` beside it.
-pub(super) fn word_status(object: &str, status: FileStatus) -> Vec<Change> {
+/// Status as a word, and `skipped` beside it where the format has no word for that.
+pub(super) fn word_status(object: &str, words: &Words, own: OwnWords, status: FileStatus) -> Vec<Change> {
     with_root(object, |object| {
-        let skipped = set_flag(object, "skipped", status == FileStatus::Skipped, &["status"]);
-        let present = object.get("status").and_then(Value::as_str).and_then(|word| tasks::meaning_of(&word));
-        // A skipped task keeps its word, unless that is `completed`, which would win.
+        let flag = words.has_skipped_flag.then(|| {
+            set_flag(object, "skipped", status == FileStatus::Skipped, &["status"])
+        });
+        let present = object.get("status").and_then(Value::as_str).and_then(|word| words.meaning_of(&word));
+        // Beside the flag a skipped task keeps its word, unless that says that it is done, which would win.
         let is_said = match status {
-            FileStatus::Open | FileStatus::Done | FileStatus::Failed => present == Some(status),
-            FileStatus::Skipped => present != Some(FileStatus::Done),
+            FileStatus::Skipped if words.has_skipped_flag => present != Some(FileStatus::Done),
+            FileStatus::Open | FileStatus::Done | FileStatus::Failed | FileStatus::Skipped => {
+                present == Some(status)
+            }
         };
-        let word = (!is_said).then(|| set_member(object, "status", &quote(tasks::word_of(status)), &["id"]));
-        skipped.into_iter().chain(word).collect()
+        let word = (!is_said).then(|| {
+            set_member(object, "status", &quote(words.word_of(status, own)), &["title", "name", "description", "id"])
+        });
+        flag.flatten().into_iter().chain(word).collect()
     })
 }
 
 /// A word that says that somebody works on a task, or that nobody does. Any other word stays.
-pub(super) fn progress(object: &str, spelling: &str, is_in_progress: bool) -> Vec<Change> {
+pub(super) fn progress(object: &str, words: &Words, own: OwnWords, is_in_progress: bool) -> Vec<Change> {
     with_root(object, |object| {
         let Some(status) = object.get("status") else { return Vec::new() };
         let word = status.as_str().unwrap_or_default();
-        let says_so = tasks::IN_PROGRESS.contains(&word.as_ref());
-        let with = match (says_so, is_in_progress) {
-            (false, true) => quote(spelling),
-            (true, false) => quote(tasks::word_of(FileStatus::Open)),
+        let with = match (words.is_in_progress(&word), is_in_progress) {
+            (false, true) => quote(words.progress_word(own)),
+            (true, false) => quote(words.word_of(FileStatus::Open, own)),
             (true, true) | (false, false) => return Vec::new(),
         };
         vec![Change { range: status.span(), with }]
@@ -370,53 +377,52 @@ impl Style {
 
 /// The members of a new task, spelled as the dialect and the neighbour spell them.
 fn members(backlog: &Backlog, task: &NewTask, neighbour: &str, style: &Style) -> Vec<(&'static str, String)> {
-    let dialect = backlog.dialect;
+    let profile = backlog.dialect.profile();
     let mut members: Vec<(&'static str, String)> = Vec::new();
     let title = task.title();
     let description = task.description.trim();
-    match dialect {
-        Dialect::Tasks => {
-            members.push(("id", quote(&task.id)));
-            if !description.is_empty() && !task.title.trim().is_empty() {
-                members.push(("title", quote(&title)));
-            }
-            members.push(("description", quote(if description.is_empty() { &title } else { description })));
-            members.push(("status", quote("pending")));
-            let numbers = [("phase", task.phase.map(i64::from)), ("priority", task.priority)];
-            let complexity = [("complexity", task.complexity.map(i64::from))];
-            members.extend(task.role.iter().map(|role| ("role", quote(role))));
-            let given = numbers.into_iter().chain(complexity);
-            members.extend(given.filter_map(|(key, number)| Some((key, number?.to_string()))));
-            members.extend(task.parent.iter().map(|parent| ("parent_id", quote(parent))));
-        }
-        Dialect::Ralphy => {
-            if task.id != slug(&title) {
-                members.push(("id", quote(&task.id)));
-            }
+    if backlog.dialect != Dialect::Ralphy || task.id != slug(&title) {
+        members.push(("id", id_like(neighbour, &task.id)));
+    }
+    if backlog.tells_attempts() {
+        if !description.is_empty() && !task.title.trim().is_empty() {
             members.push(("title", quote(&title)));
+        }
+        members.push(("description", quote(if description.is_empty() { &title } else { description })));
+        members.push(("status", quote("pending")));
+        let numbers = [("phase", task.phase.map(i64::from)), ("priority", task.priority)];
+        let complexity = [("complexity", task.complexity.map(i64::from))];
+        members.extend(task.role.iter().map(|role| ("role", quote(role))));
+        let given = numbers.into_iter().chain(complexity);
+        members.extend(given.filter_map(|(key, number)| Some((key, number?.to_string()))));
+        members.extend(task.parent.iter().map(|parent| ("parent_id", quote(parent))));
+    } else {
+        members.push((title_key(neighbour), quote(&title)));
+        // Behind the title, where ralphy writes it.
+        if backlog.dialect == Dialect::Ralphy {
             members.push(("completed", "false".to_owned()));
-            members.extend((!description.is_empty()).then(|| ("description", quote(description))));
         }
-        Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui | Dialect::Markdown | Dialect::Plan => {
-            members.push(("id", quote(&task.id)));
-            members.push(("title", quote(&title)));
-            members.extend((!description.is_empty()).then(|| ("description", quote(description))));
-        }
+        members.extend((!description.is_empty()).then(|| ("description", quote(description))));
     }
     let criteria: Vec<String> = task.criteria.iter().map(|criterion| style.criterion(criterion)).collect();
     if !criteria.is_empty() {
-        members.push((criteria_key(dialect, neighbour), style.list(&criteria)));
+        members.push((criteria_key(profile.criteria_key, neighbour), style.list(&criteria)));
     }
-    match dialect {
-        Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui => {
-            members.extend(new_priority(backlog, task).map(|number| ("priority", number.to_string())));
-            members.push(("passes", "false".to_owned()));
+    if profile.order == Order::Priority {
+        members.extend(new_priority(backlog, task).map(|number| ("priority", number.to_string())));
+    }
+    match backlog.status {
+        Status::Flag("completed") | Status::Text => {}
+        Status::Flag(key) => members.push((key, "false".to_owned())),
+        Status::Words(_) if backlog.tells_attempts() => {}
+        Status::Words(words) => {
+            members.push(("status", quote(words.word_of(FileStatus::Open, backlog.spellings.status))));
         }
-        Dialect::Ralphy | Dialect::Tasks | Dialect::Markdown | Dialect::Plan => {}
     }
     let quoted = |texts: &[String]| style.list(&texts.iter().map(|text| quote(text)).collect::<Vec<_>>());
     if !task.depends_on.is_empty() {
-        members.push((depends_key(backlog), quoted(&task.depends_on)));
+        let ids: Vec<String> = task.depends_on.iter().map(|id| id_like(neighbour, id)).collect();
+        members.push((depends_key(backlog), style.list(&ids)));
     }
     if !task.labels.is_empty() {
         members.push(("labels", quoted(&task.labels)));
@@ -424,31 +430,28 @@ fn members(backlog: &Backlog, task: &NewTask, neighbour: &str, style: &Style) ->
     members
 }
 
+/// An id as a number where the neighbour's is one.
+fn id_like(neighbour: &str, id: &str) -> String {
+    let is_number = with_root(neighbour, |root| {
+        root.get("id").is_some_and(|own| own.as_integer().is_some() && own.as_str().is_none())
+    });
+    let is_plain = id.parse::<u64>().is_ok_and(|number| number.to_string() == id);
+    if is_number && is_plain { id.to_owned() } else { quote(id) }
+}
+
+fn title_key(neighbour: &str) -> &'static str {
+    if has_member(neighbour, "name") && !has_member(neighbour, "title") { "name" } else { "title" }
+}
+
 /// The neighbour's spelling; else the one that does not turn the file into another dialect.
-fn criteria_key(dialect: Dialect, neighbour: &str) -> &'static str {
+fn criteria_key(usual: &'static str, neighbour: &str) -> &'static str {
     let spellings = ["criteria", "acceptanceCriteria", "acceptance_criteria"];
-    if let Some(key) = spellings.into_iter().find(|key| has_member(neighbour, key)) {
-        return key;
-    }
-    match dialect {
-        Dialect::Snarktank | Dialect::RalphTui => "acceptanceCriteria",
-        Dialect::Tasks => "acceptance_criteria",
-        Dialect::Prd | Dialect::Ralphy | Dialect::Markdown | Dialect::Plan => "criteria",
-    }
+    spellings.into_iter().find(|key| has_member(neighbour, key)).unwrap_or(usual)
 }
 
 /// The spelling that the file uses; else the one of its dialect.
 pub(super) fn depends_key(backlog: &Backlog) -> &'static str {
-    let usual = match backlog.dialect {
-        Dialect::RalphTui => "dependsOn",
-        Dialect::Prd
-        | Dialect::Snarktank
-        | Dialect::Ralphy
-        | Dialect::Tasks
-        | Dialect::Markdown
-        | Dialect::Plan => "depends_on",
-    };
-    backlog.spellings.depends_on.unwrap_or(usual)
+    backlog.spellings.depends_on.unwrap_or(backlog.dialect.profile().depends_key)
 }
 
 /// Behind all others, where the order goes by priority.

@@ -6,8 +6,8 @@ use wiggum_core::task::{Criterion, FileStatus};
 
 use super::{Change, NewTask, noted, replaced};
 use crate::json::BOM;
-use crate::markdown::text::{is_id, leading_id};
-use crate::markdown::{ListItem, SKIPPED, checkbox, list_item, mark_of};
+use crate::formats::markdown::text::{is_id, leading_id};
+use crate::formats::markdown::{ListItem, SKIPPED, checkbox, list_item, mark_of};
 use crate::slug::slug;
 use crate::{Backlog, Place};
 

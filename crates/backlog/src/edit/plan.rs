@@ -7,8 +7,8 @@ use wiggum_core::task::{FileStatus, Task};
 use super::lines::{inserted, line_end, one_line};
 use super::{Change, EditError, NewTask, noted};
 use crate::Backlog;
-use crate::plan::header::{PlanValue, written};
-use crate::plan::{FAILED, mark_of};
+use crate::formats::plan::header::{PlanValue, written};
+use crate::formats::plan::{FAILED, mark_of};
 
 /// What changes with the status of a step. The count of completed steps is part of it, where the
 /// file has one.

@@ -9,8 +9,9 @@ use wiggum_core::task::Task;
 use super::json::{self, Style};
 use super::lines::line_end;
 use super::{Change, EditError, plan, replaced};
-use crate::plan::header::PlanValue;
-use crate::{Backlog, Dialect};
+use crate::formats::plan::header::PlanValue;
+use crate::Backlog;
+use crate::formats::Family;
 
 impl Backlog {
     /// Puts tasks back as they were in an earlier version of the file, with all that was written under them. Refused
@@ -18,9 +19,9 @@ impl Backlog {
     pub fn put_back(&mut self, earlier: &Self, ids: &HashSet<TaskId>) -> Result<(), EditError> {
         let mut gone = ids.iter().map(|id| earlier.position(id.as_str())).collect::<Result<Vec<_>, _>>()?;
         gone.sort_by_key(|position| earlier.places[*position].span.start);
-        let text = match self.dialect {
-            Dialect::Markdown | Dialect::Plan => with_lines(self, earlier, &gone),
-            Dialect::Prd | Dialect::Snarktank | Dialect::RalphTui | Dialect::Ralphy | Dialect::Tasks => {
+        let text = match self.dialect.family() {
+            Family::Boxes | Family::Steps | Family::Lines | Family::Marked => with_lines(self, earlier, &gone),
+            Family::Objects => {
                 with_objects(self, earlier, &gone)
             }
         };
@@ -38,7 +39,7 @@ impl Backlog {
             return Err(EditError::NotInPlace { id, what, file: self.file.clone() });
         }
         *self = next;
-        if self.dialect == Dialect::Plan {
+        if self.dialect.family() == Family::Steps {
             self.set_plan(PlanValue::TotalSteps(self.count()));
             self.set_plan(PlanValue::CompletedSteps(plan::completed(&self.tasks)));
         }

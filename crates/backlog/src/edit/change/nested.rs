@@ -6,9 +6,10 @@ use std::ops::Range;
 use super::TaskChange;
 use crate::edit::lines::{inserted, line_end, with_line_end};
 use crate::edit::{Change, replaced};
-use crate::markdown::text::{DEPENDS, ids, note};
-use crate::markdown::words::Words;
-use crate::{Backlog, Dialect, markdown, plan};
+use crate::formats::markdown::text::{DEPENDS, ids, note};
+use crate::formats::markdown::words::Words;
+use crate::formats::{Family, markdown, plan};
+use crate::{Backlog, Dialect};
 
 /// A title may stand in its line more than once; which of them it is shows when the line is read.
 const PLACES: usize = 8;
@@ -53,14 +54,11 @@ struct Slot {
 
 impl Slot {
     fn words(&self, text: &str) -> Option<Words> {
-        match self.dialect {
-            Dialect::Plan => plan::words(text, self.position),
-            Dialect::Prd
-            | Dialect::Snarktank
-            | Dialect::RalphTui
-            | Dialect::Ralphy
-            | Dialect::Tasks
-            | Dialect::Markdown => markdown::words(text, self.position),
+        match self.dialect.family() {
+            Family::Steps => plan::words(text, self.position),
+            Family::Objects | Family::Lines | Family::Boxes | Family::Marked => {
+                markdown::words(text, self.position)
+            }
         }
     }
 
@@ -69,9 +67,9 @@ impl Slot {
         let Some(words) = self.words(text) else { return Vec::new() };
         let head = &text[words.head.clone()];
         let named = format!("{new} (id: {id})");
-        let spellings = match self.dialect {
-            Dialect::Plan => vec![new],
-            _ => vec![new, named.as_str()],
+        let spellings = match self.dialect.family() {
+            Family::Steps => vec![new],
+            Family::Objects | Family::Lines | Family::Boxes | Family::Marked => vec![new, named.as_str()],
         };
         let at = |(at, _): (usize, &str)| words.head.start + at..words.head.start + at + old.len();
         let places: Vec<_> = head.match_indices(old).take(PLACES).map(at).collect();
@@ -114,14 +112,14 @@ impl Slot {
     fn depend(&self, text: &str, wanted: &[String]) -> Option<String> {
         let words = self.words(text)?;
         let head = &text[words.head.clone()];
-        let note = note(head, &DEPENDS).filter(|_| self.dialect == Dialect::Markdown);
+        let note = note(head, &DEPENDS).filter(|_| self.dialect.family() == Family::Boxes);
         let shifted = |at: usize| words.head.start + at;
         let lines = words.depends_on.as_slice();
         let mut changes = Vec::new();
         let is_only = lines.len() + usize::from(note.is_some()) == 1;
         let value =
             |range: Range<usize>| Change { with: value(&text[range.clone()], wanted, is_only), range };
-        let is_kept = !wanted.is_empty() || self.dialect == Dialect::Plan;
+        let is_kept = !wanted.is_empty() || self.dialect.family() == Family::Steps;
         match (lines, &note) {
             ([first, others @ ..], _) if is_kept => {
                 changes.push(value(first.clone()));
@@ -131,7 +129,7 @@ impl Slot {
                 changes.push(value(shifted(note.value.start)..shifted(note.value.end)));
             }
             ([], None) => {
-                let label = if self.dialect == Dialect::Plan { "Dependencies" } else { "Depends on" };
+                let label = if self.dialect.family() == Family::Steps { "Dependencies" } else { "Depends on" };
                 let line =
                     format!("{}{}- {label}: {}", line_end(text), under(text, &words), wanted.join(", "));
                 let at = words.description.last().map_or(words.head.end, |(range, _)| range.end);

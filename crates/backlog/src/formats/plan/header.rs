@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::yaml;
-use crate::markdown::Lines;
+use crate::formats::markdown::Lines;
 use crate::problem::Findings;
 
 /// Long enough for any name, short enough for a file name with words around it.

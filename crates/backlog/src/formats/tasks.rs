@@ -6,22 +6,38 @@ use wiggum_core::task::{FileStatus, Kind as TaskKind, Task, Work};
 use crate::fields::{Field, Fields, title_or};
 use crate::json::{Kind, Value};
 use crate::not_yet::{self, INPUTS, NotYet, OUTPUTS, PRECONDITION};
-use crate::prd::object;
+use super::prd::object;
+use super::words::Words;
+use super::{Family, Order, Part, Profile, Status};
 use crate::problem::Findings;
 use crate::{Dialect, Parsed, Place};
 
-/// In-progress is read as open: a crash of whoever wrote it must not leave a task stuck.
-const STATUSES: [(&str, FileStatus); 6] = [
-    ("pending", FileStatus::Open),
-    ("inprogress", FileStatus::Open),
-    ("in_progress", FileStatus::Open),
-    ("in-progress", FileStatus::Open),
-    ("completed", FileStatus::Done),
-    ("failed", FileStatus::Failed),
-];
+pub(crate) const PROFILE: Profile = Profile {
+    name: "tasks.json",
+    family: Family::Objects,
+    order: Order::Score,
+    status: Status::Words(&WORDS),
+    says_failed: true,
+    nests: false,
+    agent_ticks: false,
+    says: &[Part::Role, Part::Phase, Part::Complexity, Part::Parent, Part::Labels],
+    criteria_key: "acceptance_criteria",
+    depends_key: "depends_on",
+};
 
-/// How files spell that somebody works on a task; the first is the format's own.
-pub(crate) const IN_PROGRESS: [&str; 3] = ["inprogress", "in_progress", "in-progress"];
+/// In-progress is read as open: a crash of whoever wrote it must not leave a task stuck.
+static WORDS: Words = Words {
+    meanings: &[
+        ("pending", FileStatus::Open),
+        ("inprogress", FileStatus::Open),
+        ("in_progress", FileStatus::Open),
+        ("in-progress", FileStatus::Open),
+        ("completed", FileStatus::Done),
+        ("failed", FileStatus::Failed),
+    ],
+    in_progress: &["inprogress", "in_progress", "in-progress"],
+    has_skipped_flag: true,
+};
 
 const KINDS: [(&str, TaskKind); 2] = [("milestone", TaskKind::Milestone), ("recurring", TaskKind::Recurring)];
 
@@ -32,20 +48,6 @@ const GATES: [&str; 2] = ["security_gate", "coverage_enforcer"];
 pub(crate) const OTHER_EVALUATIONS: [&str; 2] = ["agent_file", "semantic"];
 
 pub(crate) const OUTPUT_KINDS: [&str; 4] = ["file", "json", "summary", "sub_task_manifest"];
-
-/// How the dialect spells a status; skipped has no word of its own (see [`status_of`]).
-pub(crate) fn word_of(status: FileStatus) -> &'static str {
-    match status {
-        FileStatus::Open | FileStatus::Skipped => "pending",
-        FileStatus::Done => "completed",
-        FileStatus::Failed => "failed",
-    }
-}
-
-/// What a status of the file means to us.
-pub(crate) fn meaning_of(word: &str) -> Option<FileStatus> {
-    STATUSES.iter().find(|(known, _)| *known == word).map(|(_, status)| *status)
-}
 
 /// `"skipped": true` stands beside the status, as in PRD files; a completed task stays completed.
 fn status_of(status: FileStatus, skipped: bool) -> FileStatus {
@@ -65,17 +67,13 @@ pub(crate) fn parse(list: Value<'_>, findings: &mut Findings) -> Parsed {
         let Some((id, id_at)) = id else { continue };
         let mut not_yet = Vec::new();
         let task = read_task(&mut fields, id, &mut not_yet);
-        let in_progress = &mut parsed.spellings.in_progress;
-        *in_progress = in_progress.or_else(|| progress_word(&fields));
+        if let Some(word) = fields.value(Field::Status).and_then(Value::as_str) {
+            parsed.spellings.status.note(&WORDS, &word);
+        }
         parsed.add_json(task, Place::json(item.span(), id_at), fields, not_yet);
     }
     findings.set_about(None);
     parsed
-}
-
-fn progress_word(fields: &Fields<'_, '_>) -> Option<&'static str> {
-    let word = fields.value(Field::Status).and_then(Value::as_str)?;
-    IN_PROGRESS.into_iter().find(|spelling| *spelling == word)
 }
 
 /// A title says what is to be done as well as a description does.
@@ -115,7 +113,7 @@ fn read_task(fields: &mut Fields<'_, '_>, id: TaskId, not_yet: &mut Vec<NotYet>)
     task.notes = notes(fields);
     task.work = work(fields, &task.role);
     task.verify = evaluation(fields, &task.id, not_yet);
-    let status = fields.word(Field::Status, "status", &STATUSES).unwrap_or_default();
+    let status = fields.word(Field::Status, "status", WORDS.meanings).unwrap_or_default();
     task.status = status_of(status, fields.flag(Field::Skipped, "skipped"));
     check_other_fields(fields, &task, not_yet);
     task

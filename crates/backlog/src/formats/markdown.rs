@@ -22,10 +22,24 @@ pub(crate) mod region;
 pub(crate) mod text;
 pub(crate) mod words;
 
+use super::{Family, Order, Part, Profile, Status};
 use legend::Legend;
 use region::{Inside, Region};
 use text::{Detail, Head};
 use words::Words;
+
+pub(crate) const PROFILE: Profile = Profile {
+    name: "Markdown",
+    family: Family::Boxes,
+    order: Order::File,
+    status: Status::Text,
+    says_failed: true,
+    nests: true,
+    agent_ticks: true,
+    says: &[Part::Parent],
+    criteria_key: "criteria",
+    depends_key: "depends_on",
+};
 
 /// How a skipped task is marked, behind its text: readers who do not know of it see an open box.
 pub(crate) const SKIPPED: &str = "(skipped)";
@@ -469,6 +483,7 @@ fn finish(mut drafts: Vec<Draft>) -> Parsed {
             rank: None,
             note: draft.note,
             note_at: draft.note_at,
+            marks: Vec::new(),
         };
         parsed.add(task, place);
     }

@@ -6,9 +6,9 @@ use wiggum_core::ids::TaskId;
 use wiggum_core::task::{Task, Work};
 
 use super::{Draft, yaml};
-use crate::markdown::region::closes;
-use crate::markdown::text::ids;
-use crate::markdown::{columns, dedent, fence};
+use crate::formats::markdown::region::closes;
+use crate::formats::markdown::text::ids;
+use crate::formats::markdown::{columns, dedent, fence};
 use crate::problem::Findings;
 use crate::unique;
 

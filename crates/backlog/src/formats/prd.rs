@@ -12,6 +12,40 @@ use crate::problem::Findings;
 use crate::slug::Slugs;
 use crate::{Dialect, Parsed, Place};
 
+use super::{Family, Order, Part, Profile, Status};
+
+pub(crate) const PRD: Profile = Profile {
+    name: "PRD.json",
+    family: Family::Objects,
+    order: Order::File,
+    status: Status::Flag("passes"),
+    says_failed: false,
+    nests: false,
+    agent_ticks: false,
+    says: &[],
+    criteria_key: "criteria",
+    depends_key: "depends_on",
+};
+
+pub(crate) const SNARKTANK: Profile = Profile {
+    name: "prd.json (snarktank)",
+    order: Order::Priority,
+    agent_ticks: true,
+    criteria_key: "acceptanceCriteria",
+    ..PRD
+};
+
+pub(crate) const RALPH_TUI: Profile = Profile {
+    name: "prd.json (ralph-tui)",
+    agent_ticks: false,
+    says: &[Part::Labels],
+    depends_key: "dependsOn",
+    ..SNARKTANK
+};
+
+pub(crate) const RALPHY: Profile =
+    Profile { name: "ralphy JSON", status: Status::Flag("completed"), ..PRD };
+
 /// Which of the `userStories` dialects a file is.
 ///
 /// ralph-tui grew out of snarktank's format and has its marks too, so its own are looked for first.

@@ -9,10 +9,10 @@ use std::ops::Range;
 use wiggum_core::ids::TaskId;
 use wiggum_core::task::FileStatus;
 
-use crate::markdown::region::{Inside, Region};
-use crate::markdown::text::{label, take_note, without_comments};
-use crate::markdown::words::Words;
-use crate::markdown::{self, Line, Lines, ListItem, atx_level, checkbox, columns, dedent, fence, list_item};
+use crate::formats::markdown::region::{Inside, Region};
+use crate::formats::markdown::text::{label, take_note, without_comments};
+use crate::formats::markdown::words::Words;
+use crate::formats::markdown::{self, Line, Lines, ListItem, atx_level, checkbox, columns, dedent, fence, list_item};
 use crate::problem::Findings;
 use crate::{Dialect, Parsed, Place};
 
@@ -20,7 +20,17 @@ pub(crate) mod header;
 mod step;
 mod yaml;
 
+use super::{Family, Profile};
 use step::{Detail, Key};
+
+pub(crate) const PROFILE: Profile = Profile {
+    name: "Plan.md",
+    family: Family::Steps,
+    nests: false,
+    agent_ticks: false,
+    says: &[],
+    ..markdown::PROFILE
+};
 
 /// How a step that failed is marked for people, beside its box.
 pub(crate) const FAILED: &str = "(FAILED)";
@@ -140,6 +150,7 @@ impl Draft {
             rank: None,
             note: self.note.clone(),
             note_at: self.note_at,
+            marks: Vec::new(),
         }
     }
 }
