@@ -25,8 +25,7 @@ fn verdict(path: &str, text: &str) -> String {
         }
     };
     let format = backlog.dialect().name();
-    let count =
-        |status| backlog.tasks().iter().filter(|task| task.status == status).count();
+    let count = |status| backlog.tasks().iter().filter(|task| task.status == status).count();
     let (open, all) = (count(FileStatus::Open) + count(FileStatus::Failed), backlog.tasks().len());
     let kind = match (all, open) {
         (0, _) => "empty",
@@ -34,20 +33,30 @@ fn verdict(path: &str, text: &str) -> String {
         (_, _) => "work",
     };
     let not_run = backlog.unsupported(&|_| false);
-    let not_run = not_run.first().map_or(String::new(), |problem| format!("; {} not run: {problem}", not_run.len()));
+    let not_run =
+        not_run.first().map_or(String::new(), |problem| format!("; {} not run: {problem}", not_run.len()));
     let harm = harm(&backlog).map_or(String::new(), |harm| format!("; HARM {harm}"));
     format!("{kind} | {format}, {open} of {all} open{not_run}{harm}")
 }
 
 /// What marking tasks changes beside the mark.
 fn harm(before: &Backlog) -> Option<String> {
-    for task in before.tasks().iter().take(40) {
+    let is_finished = |id: &wiggum_core::ids::TaskId| {
+        before.task(id.as_str()).is_some_and(|task| task.status == FileStatus::Done)
+    };
+    // The parts of what is done are done with it, whatever they say themselves.
+    let tasks = before.tasks().iter().filter(|task| !task.parent.as_ref().is_some_and(is_finished));
+    for task in tasks.take(40) {
         let mut backlog = before.clone();
         let other = if task.status == FileStatus::Done { FileStatus::Open } else { FileStatus::Done };
         if let Err(error) = backlog.set_status(task.id.as_str(), other) {
             return Some(format!("{error}"));
         }
         let Ok(again) = backlog.reread(backlog.text().to_owned()) else {
+            // A finished task may have waited on what is gone.
+            if task.status == FileStatus::Done {
+                continue;
+            }
             return Some(format!("`{}` makes the file unreadable", task.id));
         };
         let differs = again.tasks().iter().find(|now| {
@@ -55,7 +64,9 @@ fn harm(before: &Backlog) -> Option<String> {
             if now.id == task.id {
                 then.iter_mut().for_each(|then| then.status = other);
             }
-            then.as_ref() != Some(now)
+            // What a task is made of is done with it.
+            let is_part = now.parent.as_ref() == Some(&task.id);
+            then.as_ref() != Some(now) && !is_part
         });
         if let Some(differs) = differs {
             return Some(format!("marking `{}` changes `{}`", task.id, differs.id));

@@ -12,9 +12,9 @@ use wiggum_core::admit::Refused;
 use wiggum_core::ids::TaskId;
 use wiggum_core::task::{Criterion, FileStatus, Task};
 
+use crate::formats::{Family, Order, Part, Status};
 use crate::plan::header::{PlanValue, written};
 use crate::problem::Problems;
-use crate::formats::{Family, Order, Part, Status};
 use crate::{Backlog, Place};
 
 mod change;
@@ -170,8 +170,8 @@ impl Backlog {
             (Family::Objects | Family::Lines, Status::Flag(key)) => {
                 self.object_changes(position, |object| json::flag_status(object, key, status))
             }
-            (Family::Objects | Family::Lines, Status::Words(words)) => {
-                self.object_changes(position, |object| json::word_status(object, words, own, status))
+            (Family::Objects | Family::Lines, Status::Words(key, words)) => {
+                self.object_changes(position, |object| json::word_status(object, key, words, own, status))
             }
             (Family::Boxes | Family::Objects | Family::Lines, _) => {
                 lines::status(&self.text, &mut self.places[position], status)
@@ -233,13 +233,13 @@ impl Backlog {
     /// more. To us such a task is open: its status stays what it was. Other formats have no word for it.
     pub fn mark_in_progress(&mut self, id: &str, is_in_progress: bool) -> Result<(), EditError> {
         let position = self.position(id)?;
-        let Status::Words(words) = self.status else { return Ok(()) };
+        let Status::Words(key, words) = self.status else { return Ok(()) };
         if self.tasks[position].status != FileStatus::Open {
             return Ok(());
         }
         let own = self.spellings.status;
         let changes =
-            self.object_changes(position, |object| json::progress(object, words, own, is_in_progress));
+            self.object_changes(position, |object| json::progress(object, key, words, own, is_in_progress));
         self.splice(changes);
         Ok(())
     }
@@ -317,10 +317,10 @@ impl Backlog {
             return Err(EditError::NotSiblings { id: id.to_owned(), target });
         }
         let text = match self.dialect.family() {
-            Family::Boxes | Family::Steps | Family::Lines | Family::Marked => lines::with_moved(self, from, target, after),
-            Family::Objects => {
-                json::with_moved(self, from, target, after)
+            Family::Boxes | Family::Steps | Family::Lines | Family::Marked => {
+                lines::with_moved(self, from, target, after)
             }
+            Family::Objects => json::with_moved(self, from, target, after),
         };
         self.adopt(text, &self.ids())
     }
@@ -332,10 +332,10 @@ impl Backlog {
         ids.retain(|id| !gone.contains(id.as_str()));
         let is_gone = |position: usize| gone.contains(&self.tasks[position].id);
         let text = match self.dialect.family() {
-            Family::Boxes | Family::Steps | Family::Lines | Family::Marked => lines::without_all(self, is_gone),
-            Family::Objects => {
-                json::without_all(self, is_gone)
+            Family::Boxes | Family::Steps | Family::Lines | Family::Marked => {
+                lines::without_all(self, is_gone)
             }
+            Family::Objects => json::without_all(self, is_gone),
         };
         self.adopt(text, &ids)?;
         if self.dialect.family() == Family::Steps {
@@ -375,8 +375,7 @@ impl Backlog {
             self.tasks.iter().filter(|other| wanted(other)).map(|other| other.id.to_string()).collect()
         };
         // In Markdown a parent depends on its parts by containing them.
-        let contains =
-            |other: &Task| self.dialect.nests() && task.parent.as_ref() == Some(&other.id);
+        let contains = |other: &Task| self.dialect.nests() && task.parent.as_ref() == Some(&other.id);
         let by =
             names(&|other| other.depends_on.contains(&task.id) && other.id != task.id && !contains(other));
         if !by.is_empty() {
@@ -392,9 +391,7 @@ impl Backlog {
             Family::Boxes | Family::Steps | Family::Lines | Family::Marked => {
                 lines::without(&self.text, self.places[position].span.clone())
             }
-            Family::Objects => {
-                json::without(self, position)
-            }
+            Family::Objects => json::without(self, position),
         };
         self.adopt(text, &ids)?;
         if self.dialect.family() == Family::Steps {

@@ -16,10 +16,25 @@ use crate::unique;
 pub(crate) enum Field {
     Id,
     Title,
+    Name,
     Description,
     Criteria,
     AcceptanceCriteria,
     AcceptanceCriteriaSnake,
+    Acceptance,
+    Steps,
+    TestStrategy,
+    Details,
+    Design,
+    Summary,
+    Behaviour,
+    Category,
+    Subtasks,
+    IssueType,
+    CreatedAt,
+    Passing,
+    Implemented,
+    State,
     DependsOn,
     DependsOnCamel,
     Dependencies,
@@ -65,10 +80,25 @@ impl Field {
         Some(match key {
             "id" => Self::Id,
             "title" => Self::Title,
+            "name" => Self::Name,
             "description" => Self::Description,
             "criteria" => Self::Criteria,
             "acceptanceCriteria" => Self::AcceptanceCriteria,
             "acceptance_criteria" => Self::AcceptanceCriteriaSnake,
+            "acceptance" => Self::Acceptance,
+            "steps" => Self::Steps,
+            "testStrategy" => Self::TestStrategy,
+            "details" => Self::Details,
+            "design" => Self::Design,
+            "summary" => Self::Summary,
+            "user_visible_behavior" | "userVisibleBehavior" | "behavior" => Self::Behaviour,
+            "category" => Self::Category,
+            "subtasks" => Self::Subtasks,
+            "issue_type" => Self::IssueType,
+            "created_at" => Self::CreatedAt,
+            "passing" => Self::Passing,
+            "implemented" => Self::Implemented,
+            "state" => Self::State,
             "depends_on" => Self::DependsOn,
             "dependsOn" => Self::DependsOnCamel,
             "dependencies" => Self::Dependencies,
@@ -263,17 +293,67 @@ impl<'d, 'f> Fields<'d, 'f> {
         let mut ids: Vec<TaskId> = Vec::new();
         for (field, name) in DEPENDS_ON {
             let Some(value) = self.value(field) else { continue };
+            if let Some(named) = named_alone(value) {
+                ids.extend(named.into_iter().map(TaskId::new));
+                continue;
+            }
             if value.kind() != Kind::Array {
                 self.wrong(value, name, "an array of ids");
             }
             for item in value.items() {
-                match id_of(item) {
+                match id_of(item).or_else(|| item.get("id").and_then(id_of)) {
                     Some(id) => ids.push(TaskId::new(&*id)),
                     None => self.wrong(item, &format!("{name}[]"), "an id"),
                 }
             }
         }
         unique(ids)
+    }
+
+    /// A text, or several of them as lines; nothing where it is anything else.
+    pub(crate) fn text(&self, field: Field) -> Option<String> {
+        let value = self.value(field)?;
+        let text = match value.kind() {
+            Kind::Array => value.items().filter_map(said).collect::<Vec<_>>().join("\n"),
+            Kind::String | Kind::EscapedString => value.as_str()?.into_owned(),
+            Kind::Object | Kind::Number | Kind::True | Kind::False | Kind::Null => return None,
+        };
+        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    /// The texts of a list, or a text alone; objects of it by what they say.
+    pub(crate) fn texts(&self, field: Field) -> Vec<String> {
+        let Some(value) = self.value(field) else { return Vec::new() };
+        match value.kind() {
+            Kind::Array => value.items().filter_map(said).collect(),
+            Kind::Object
+            | Kind::Number
+            | Kind::String
+            | Kind::EscapedString
+            | Kind::True
+            | Kind::False
+            | Kind::Null => said(value).into_iter().collect(),
+        }
+    }
+
+    /// The place of a task in the order of priorities: a lower one comes first. Numbers may have fractions, and words
+    /// are what they usually mean.
+    pub(crate) fn rank(&self) -> Option<i64> {
+        let value = self.value(Field::Priority)?;
+        if let Some(word) = value.as_str() {
+            return rank_of(&word);
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "as far as it goes is as good as beyond it")]
+        value.raw().parse::<f64>().ok().map(|number| (number * 1000.0) as i64)
+    }
+
+    /// A priority of which the higher one comes first, as a number or a word.
+    pub(crate) fn importance(&mut self) -> Option<i64> {
+        let word = self.value(Field::Priority).and_then(Value::as_str).and_then(|word| rank_of(&word));
+        match word {
+            Some(rank) => Some(4 - rank / RANKS),
+            None => self.integer(Field::Priority, "priority"),
+        }
     }
 
     /// The spelling in which this task says what it depends on.
@@ -341,6 +421,45 @@ impl<'d, 'f> Fields<'d, 'f> {
             }
         }
     }
+}
+
+/// Priorities are compared in thousandths, since people write 1.5 between 1 and 2.
+pub(crate) const RANKS: i64 = 1000;
+
+/// What a word says about the order, on the scale from 0 to 4 that most trackers have.
+fn rank_of(word: &str) -> Option<i64> {
+    let step = match word.trim().to_lowercase().as_str() {
+        "critical" | "urgent" | "blocker" | "highest" | "p0" => 0,
+        "high" | "important" | "must" | "p1" => 1,
+        "medium" | "normal" | "moderate" | "should" | "p2" => 2,
+        "low" | "minor" | "could" | "p3" => 3,
+        "lowest" | "trivial" | "optional" | "p4" => 4,
+        _ => return word.trim().parse::<i64>().ok()?.checked_mul(RANKS),
+    };
+    Some(step * RANKS)
+}
+
+/// What a string or number names that stands where a list is usual; "none" names nothing, also with a remark behind.
+fn named_alone(value: Value<'_>) -> Option<Vec<String>> {
+    if matches!(value.kind(), Kind::Array) {
+        return None;
+    }
+    let text = id_of(value)?;
+    let names = text.split(',').map(str::trim).filter(|name| !names_nothing(name));
+    Some(names.map(str::to_owned).collect())
+}
+
+/// `none`, `-`, `n/a`, also with a remark in brackets.
+pub(crate) fn names_nothing(name: &str) -> bool {
+    let word = name.split('(').next().unwrap_or_default().trim().trim_end_matches('.').to_lowercase();
+    ["", "none", "nothing", "no", "-", "–", "—", "n/a"].contains(&word.as_str())
+}
+
+/// What an item of a list says: itself, or the first of the usual members.
+fn said(item: Value<'_>) -> Option<String> {
+    let keys = ["text", "description", "title", "name", "step", "criterion"];
+    let text = item.as_str().or_else(|| keys.iter().find_map(|key| item.get(key)?.as_str()))?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
 /// The title where the file gives none: the first line of the description, or the id.

@@ -2,10 +2,10 @@
 //!
 //! Everything here is iterative: a chain of a hundred thousand tasks must not exhaust the stack.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use wiggum_core::ids::TaskId;
-use wiggum_core::task::Task;
+use wiggum_core::task::{FileStatus, Task};
 
 use crate::json::quote;
 use crate::problem::Findings;
@@ -40,6 +40,8 @@ pub(crate) fn check(text: &str, parsed: &Parsed, by_id: &HashMap<TaskId, usize>,
     for (task, place) in parsed.tasks.iter().zip(&parsed.places) {
         for dependency in &task.depends_on {
             match by_id.get(dependency) {
+                // What is done waits on nothing any more.
+                Some(_) if task.status == FileStatus::Done => {}
                 Some(&position) => edges.targets.push(position),
                 None => {
                     let message = format!(
@@ -57,6 +59,16 @@ pub(crate) fn check(text: &str, parsed: &Parsed, by_id: &HashMap<TaskId, usize>,
         let message = format!("dependency cycle {}; expected none", name_cycle(&cycle, &parsed.tasks));
         findings.add(parsed.places[cycle[0]].id_at, message);
     }
+}
+
+/// What a finished task waited on and is no more changes nothing.
+pub(crate) fn forget_finished(parsed: &mut Parsed) {
+    if parsed.tasks.iter().all(|task| task.status != FileStatus::Done || task.depends_on.is_empty()) {
+        return;
+    }
+    let ids: HashSet<TaskId> = parsed.tasks.iter().map(|task| task.id.clone()).collect();
+    let done = parsed.tasks.iter_mut().filter(|task| task.status == FileStatus::Done);
+    done.for_each(|task| task.depends_on.retain(|id| ids.contains(id)));
 }
 
 /// The ids that may be meant, if any come near.

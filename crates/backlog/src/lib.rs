@@ -27,6 +27,7 @@ use std::ops::Range;
 use wiggum_core::ids::TaskId;
 use wiggum_core::task::{FileStatus, Selection, Task};
 
+mod context;
 mod edit;
 mod fields;
 mod formats;
@@ -38,6 +39,7 @@ mod problem;
 mod recognise;
 mod slug;
 
+pub use context::Context;
 pub use edit::{EditError, NewTask, Position, TaskChange};
 pub use formats::Dialect;
 pub use formats::markdown::{Checkbox, checkboxes};
@@ -45,19 +47,21 @@ pub use formats::plan::header::{PlanHeader, PlanValue};
 pub use problem::{Problem, Problems};
 
 use fields::Fields;
-use formats::words::OwnWords;
 use formats::mark::Mark;
-use formats::{Family, Status, markdown, plan, prd, tasks};
-use json::{BOM, Document, Kind, Value};
+use formats::plan::header::Front;
+use formats::words::OwnWords;
+use formats::{Family, Status, backlog_md, beads, markdown, outline, plan, yaml};
+use json::{BOM, Document, Value};
 use lookalike::Lookalike;
 use not_yet::NotYet;
-use formats::plan::header::Front;
 use problem::Findings;
 
 /// A backlog file as it was read: its text, its tasks, and where in the text each stands.
 #[derive(Clone, Debug)]
 pub struct Backlog {
     file: String,
+    /// Which of several lists in the file is meant.
+    tag: Option<String>,
     text: String,
     dialect: Dialect,
     /// In the order in which they are to be taken, as are `places`.
@@ -77,6 +81,19 @@ pub struct Backlog {
     /// Of a plan.
     front: Option<Front>,
 }
+
+/// What is known of a file beside its name and its text.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reading<'a> {
+    /// Which of several lists in the file is meant.
+    pub tag: Option<&'a str>,
+    /// What it was read as before: whatever is written into it, headings stay the tasks of a file whose tasks were
+    /// headings, as long as there are any.
+    pub keep: Option<Dialect>,
+}
+
+/// What is left out is named this often; after that it is a habit of the file.
+const MAX_LEFT_OUT: usize = 20;
 
 /// Words of which a JSON file uses one of several, for whoever adds to it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -103,6 +120,32 @@ pub fn candidates() -> &'static [&'static str] {
         "TODO.md",
         "todo.md",
         "tasks.md",
+        ".taskmaster/tasks/tasks.json",
+        "feature_list.json",
+        ".beads/issues.jsonl",
+        "IMPLEMENTATION_PLAN.md",
+        "plans/prd.json",
+        "prd.yaml",
+        "tasks.yaml",
+        "docs/sprint-artifacts/sprint-status.yaml",
+        "_bmad-output/implementation-artifacts/sprint-status.yaml",
+        ".planning/ROADMAP.md",
+        "ROADMAP.md",
+    ]
+}
+
+/// Paths looked for after those, where `*` is any one folder or file name. Of these there may be several, and which is
+/// meant is for a person to say.
+pub fn candidate_patterns() -> &'static [&'static str] {
+    &[
+        "specs/*/tasks.md",
+        ".kiro/specs/*/tasks.md",
+        "openspec/changes/*/tasks.md",
+        "conductor/tracks/*/plan.md",
+        "docs/superpowers/plans/*.md",
+        "docs/plans/*.md",
+        "plans/*.md",
+        "backlog/tasks/*.md",
     ]
 }
 
@@ -122,9 +165,19 @@ impl Backlog {
     /// Reads a backlog; `file_name` tells dialects apart where the content does not, and names the
     /// file in problems.
     pub fn parse(file_name: &str, text: impl Into<String>) -> Result<Self, Problems> {
+        Self::parse_as(file_name, text, Reading::default())
+    }
+
+    /// As [`Backlog::parse`], with what is known from elsewhere.
+    pub fn parse_as(
+        file_name: &str,
+        text: impl Into<String>,
+        reading: Reading<'_>,
+    ) -> Result<Self, Problems> {
         let text = text.into();
         let mut findings = Findings::default();
-        let parsed = parse_text(file_name, &text, &mut findings);
+        let mut parsed = parse_text(file_name, &text, reading, &mut findings);
+        graph::forget_finished(&mut parsed);
         let by_id = graph::index(&parsed, &mut findings);
         graph::check(&text, &parsed, &by_id, &mut findings);
         if !findings.is_empty() {
@@ -145,6 +198,7 @@ impl Backlog {
         } = parsed;
         Ok(Self {
             file: file_name.to_owned(),
+            tag: reading.tag.map(str::to_owned),
             text,
             dialect,
             tasks,
@@ -163,7 +217,11 @@ impl Backlog {
 
     /// Reads the file's text again, by what is known of it: its words for one thing, and which dashes are skips.
     pub fn reread(&self, text: impl Into<String>) -> Result<Self, Problems> {
-        let mut next = Self::parse(&self.file, text)?;
+        let mut next = Self::parse_as(
+            &self.file,
+            text,
+            Reading { tag: self.tag.as_deref(), keep: (!self.tasks.is_empty()).then_some(self.dialect) },
+        )?;
         let Spellings { depends_on, status } = self.spellings;
         next.spellings.depends_on = next.spellings.depends_on.or(depends_on);
         next.spellings.status = next.spellings.status.or(status);
@@ -235,6 +293,29 @@ impl Backlog {
         findings.into_problems(&self.file, &self.text).0
     }
 
+    /// Stretches of the file that look like work and are no tasks, each with its line.
+    pub fn left_out(&self) -> Vec<String> {
+        let notes = match self.dialect.family() {
+            Family::Boxes => markdown::set_aside(&self.text),
+            Family::Marked if self.dialect == Dialect::Headings => self.boxes_elsewhere(),
+            Family::Objects | Family::Lines | Family::Marked | Family::Steps => Vec::new(),
+        };
+        let note = |(at, what): (usize, String)| {
+            format!("{}:{}: {what}", self.file, json::line_at(self.text.as_bytes(), at))
+        };
+        notes.into_iter().map(note).collect()
+    }
+
+    /// Boxes outside of the headings that are tasks.
+    fn boxes_elsewhere(&self) -> Vec<(usize, String)> {
+        let is_inside = |at: usize| self.places.iter().any(|place| place.span.contains(&at));
+        let boxes = markdown::box_places(&self.text).into_iter().filter(|at| !is_inside(*at));
+        boxes
+            .map(|at| (at, "a box below no heading that is a task is none".to_owned()))
+            .take(MAX_LEFT_OUT)
+            .collect()
+    }
+
     /// Reads such a box as skipped where a loop knows that it is.
     pub fn read_dashes_as_skipped(&mut self, is_skipped: &dyn Fn(&TaskId) -> bool) {
         if !self.dashes {
@@ -276,8 +357,8 @@ impl Backlog {
         }
         let Some(seems) = recognise::seems(&self.file, &self.text) else { return Ok(()) };
         let message = format!(
-            "no task is recognised; looked for boxes (`- [ ] text`) outside of code, comments and quotes; the file \
-             seems to be {seems}"
+            "no task is recognised; looked for boxes (`- [ ] text`) outside of code, comments and quotes, headings such \
+             as `## Task 1: text`, and tables with a status; the file seems to be {seems}"
         );
         Err(Problems(vec![Problem { file: self.file.clone(), line: 1, message }]))
     }
@@ -379,6 +460,12 @@ impl Parsed {
         self.add(task, place);
     }
 
+    /// Puts tasks into another order.
+    fn reorder(&mut self, order: &[usize]) {
+        let take = |position: &usize| (self.tasks[*position].clone(), self.places[*position].clone());
+        (self.tasks, self.places) = order.iter().map(take).unzip();
+    }
+
     /// By priority, ties as in the file; a task without a priority comes last.
     fn sort_by_rank(&mut self) {
         let (tasks, places) = (std::mem::take(&mut self.tasks), std::mem::take(&mut self.places));
@@ -430,19 +517,28 @@ fn unique(mut ids: Vec<TaskId>) -> Vec<TaskId> {
 }
 
 /// Content decides; the name only where the content could be either.
-fn parse_text(file_name: &str, text: &str, findings: &mut Findings) -> Parsed {
+fn parse_text(file_name: &str, text: &str, reading: Reading<'_>, findings: &mut Findings) -> Parsed {
     let name = file_name.to_ascii_lowercase();
+    if beads::are_lines(&name, text) {
+        return beads::parse(text, findings);
+    }
     if name.ends_with(".json") || looks_like_json(text) {
-        return parse_json(text, findings);
+        return parse_json(text, reading.tag, findings);
     }
     if name.ends_with(".yaml") || name.ends_with(".yml") {
-        findings.add(
-            0,
-            "YAML task lists are not read; expected ralphy's JSON form {\"tasks\": [{\"title\": …}]}",
-        );
-        return Parsed::new(Dialect::Ralphy, 0..0);
+        return yaml::parse(text, findings);
     }
-    plan::parse(file_name, text, findings).unwrap_or_else(|| markdown::parse(file_name, text))
+    if let Some(parsed) = backlog_md::parse(text) {
+        return parsed;
+    }
+    if let Some(at) = outline::gsd_plan(text) {
+        let message = "a plan of GSD, whose tasks have no place for a status; run its `.planning/ROADMAP.md`";
+        findings.add(at, message);
+        return Parsed::new(Dialect::Headings, 0..0);
+    }
+    plan::parse(file_name, text, findings)
+        .or_else(|| outline::parse(file_name, text, reading.keep))
+        .unwrap_or_else(|| markdown::parse(file_name, text))
 }
 
 /// Markdown may start with a bracket too, but not like this.
@@ -454,45 +550,12 @@ fn looks_like_json(text: &str) -> bool {
     }
 }
 
-fn parse_json(text: &str, findings: &mut Findings) -> Parsed {
+fn parse_json(text: &str, tag: Option<&str>, findings: &mut Findings) -> Parsed {
     match Document::scan(text) {
-        Ok(document) => parse_document(document.root(), findings),
+        Ok(document) => formats::parse_document(document.root(), tag, findings),
         Err(error) => {
             findings.add(error.offset, error.message);
             Parsed::new(Dialect::Prd, 0..0)
         }
     }
-}
-
-fn parse_document(root: Value<'_>, findings: &mut Findings) -> Parsed {
-    if root.kind() == Kind::Array {
-        return tasks::parse(root, findings);
-    }
-    let lists: Vec<_> = root
-        .members()
-        .filter(|member| member.key.as_str().is_some_and(|key| key == "userStories" || key == "tasks"))
-        .collect();
-    for second in lists.iter().skip(1) {
-        findings.add(second.key.start(), "second list of tasks; expected one `userStories` or `tasks`");
-    }
-    let Some(list) = lists.first() else {
-        let expected = "an array of tasks, or an object with `userStories` or `tasks`";
-        findings.add(root.start(), format!("no list of tasks; expected {expected}"));
-        return Parsed::new(Dialect::Prd, 0..0);
-    };
-    let is_stories = list.key.as_str().is_some_and(|key| key == "userStories");
-    if list.value.kind() != Kind::Array {
-        let name = if is_stories { "userStories" } else { "tasks" };
-        let found = list.value.kind().name();
-        findings.add(list.value.start(), format!("`{name}` is {found}; expected an array"));
-        return Parsed::new(Dialect::Prd, 0..0);
-    }
-    if is_stories {
-        return prd::parse_stories(prd::dialect_of(root, list.value), list.value, findings);
-    }
-    // Without this, a wrapped tasks.json would read as ralphy's with nothing completed.
-    if list.value.items().any(|item| item.get("status").is_some()) {
-        return tasks::parse(list.value, findings);
-    }
-    prd::parse_ralphy(list.value, findings)
 }

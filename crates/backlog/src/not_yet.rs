@@ -5,8 +5,8 @@ use wiggum_core::ids::TaskId;
 use wiggum_core::task::{Task, Work};
 
 use crate::fields::{Field, Fields};
-use crate::json::{Kind, Value};
 use crate::formats::tasks;
+use crate::json::{Kind, Value};
 
 /// What one task asks for and nobody does.
 #[derive(Clone, Debug)]
@@ -141,7 +141,17 @@ impl Ascending {
         plural: &str,
         value: Option<Value<'_>>,
     ) -> Option<NotYet> {
-        let number = value.and_then(Value::as_integer)?;
+        self.next_number(task, key, plural, value.and_then(Value::as_integer))
+    }
+
+    pub(crate) fn next_number(
+        &mut self,
+        task: &TaskId,
+        key: &str,
+        plural: &str,
+        number: Option<i64>,
+    ) -> Option<NotYet> {
+        let number = number?;
         let before = self.highest.replace(self.highest.map_or(number, |highest| highest.max(number)));
         let higher = before.filter(|before| *before > number)?;
         let message = format!(

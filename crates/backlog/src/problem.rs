@@ -60,6 +60,11 @@ impl Findings {
         self.found.append(&mut other.found);
     }
 
+    /// Adds what was found in a part of the text that starts there.
+    pub(crate) fn append_at(&mut self, other: Self, start: usize) {
+        self.found.extend(other.found.into_iter().map(|(offset, message)| (offset + start, message)));
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.found.is_empty()
     }

@@ -1,9 +1,11 @@
 //! Is a Markdown file without tasks an empty list, or no list of tasks at all? The second is never taken for a
 //! backlog in which everything is done.
 
-use crate::json::BOM;
 use crate::formats::markdown::region::{Inside, Region};
-use crate::formats::markdown::{CODE_INDENT, Lines, atx_level, checkbox, columns, fence, list_item, setext_level};
+use crate::formats::markdown::{
+    CODE_INDENT, Lines, atx_level, checkbox, columns, fence, list_item, setext_level,
+};
+use crate::json::BOM;
 
 /// Headings of lists of tasks. Where no list follows, there are no tasks yet.
 const LISTS: [&str; 9] =
@@ -139,7 +141,7 @@ fn is_box(line: &str) -> bool {
     list_item(line).is_some_and(|item| checkbox(item.content).is_some())
 }
 
-fn is_list_heading(heading: &str) -> bool {
+pub(crate) fn is_list_heading(heading: &str) -> bool {
     let words = heading.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     LISTS.contains(&words.as_str())
 }

@@ -101,7 +101,7 @@ fn write_json(dialect: Dialect, style: &Style, items: &[Item]) -> String {
         Dialect::Prd => format!("{{\"project\"{colon}\"p\", \"userStories\"{colon}{list},\"z\"{colon}0.50}}"),
         Dialect::Snarktank => format!("{{\"branchName\"{colon}\"p\",\"userStories\"{colon}{list}}}"),
         Dialect::RalphTui => format!("{{\"userStories\"{colon}{list},\"name\"{colon}\"p\"}}"),
-        Dialect::Markdown | Dialect::Plan => unreachable!(),
+        other => unreachable!("{other:?}"),
     }
 }
 

@@ -22,9 +22,9 @@ fn beside(sandbox: &Sandbox, args: &[&str]) -> Run {
 
 #[test]
 fn nothing_recognised_is_no_success() {
-    let sandbox = sandbox_with("fix_plan.md", "# Fix plan\n\n- mend the lexer\n- mend the parser\n");
+    let sandbox = sandbox_with("fix_plan.md", "# Fix plan\n\nMend the lexer and the parser.\n");
     let looked_for = "fix_plan.md:1: no task is recognised; looked for boxes (`- [ ] text`)";
-    let seems = "the file seems to be Markdown with 2 plain list items";
+    let seems = "the file seems to be Markdown with headings and text, but no list";
     sandbox.run(WORKER, &[]).complains(2, &[looked_for, seems, "hint:"]).never_says("complete");
     sandbox
         .run(WORKER, &["/etc/passwd"])

@@ -12,6 +12,7 @@ use wiggum_core::task::{Task, Work};
 
 use super::EditError;
 use super::lines::one_line;
+use crate::fields::RANKS;
 use crate::formats::Family;
 use crate::{Backlog, Dialect};
 
@@ -97,7 +98,7 @@ impl Backlog {
         }
         let is_said = |priority: &i64| match self.dialect.is_ordered_by_priority() {
             // None at all comes last there, which no number says.
-            true => self.places[position].rank == Some(*priority),
+            true => self.places[position].rank == priority.checked_mul(RANKS),
             false => task.priority == *priority,
         };
         let priority = change.priority.filter(|priority| !is_said(priority));

@@ -6,10 +6,11 @@ use std::ops::Range;
 use wiggum_core::task::{Criterion, FileStatus};
 
 use super::{Change, NewTask};
-use crate::json::{Document, Member, Value, quote};
-use crate::slug::slug;
+use crate::fields::RANKS;
 use crate::formats::words::{OwnWords, Words};
 use crate::formats::{Order, Status};
+use crate::json::{Document, Member, Value, quote};
+use crate::slug::slug;
 use crate::{Backlog, Dialect};
 
 /// Status as two flags: done under `done_key`, and `skipped`.
@@ -22,12 +23,18 @@ pub(super) fn flag_status(object: &str, done_key: &str, status: FileStatus) -> V
 }
 
 /// Status as a word, and `skipped` beside it where the format has no word for that.
-pub(super) fn word_status(object: &str, words: &Words, own: OwnWords, status: FileStatus) -> Vec<Change> {
+pub(super) fn word_status(
+    object: &str,
+    key: &str,
+    words: &Words,
+    own: OwnWords,
+    status: FileStatus,
+) -> Vec<Change> {
     with_root(object, |object| {
-        let flag = words.has_skipped_flag.then(|| {
-            set_flag(object, "skipped", status == FileStatus::Skipped, &["status"])
-        });
-        let present = object.get("status").and_then(Value::as_str).and_then(|word| words.meaning_of(&word));
+        let flag = words
+            .has_skipped_flag
+            .then(|| set_flag(object, "skipped", status == FileStatus::Skipped, &[key]));
+        let present = object.get(key).and_then(Value::as_str).and_then(|word| words.meaning_of(&word));
         // Beside the flag a skipped task keeps its word, unless that says that it is done, which would win.
         let is_said = match status {
             FileStatus::Skipped if words.has_skipped_flag => present != Some(FileStatus::Done),
@@ -36,16 +43,27 @@ pub(super) fn word_status(object: &str, words: &Words, own: OwnWords, status: Fi
             }
         };
         let word = (!is_said).then(|| {
-            set_member(object, "status", &quote(words.word_of(status, own)), &["title", "name", "description", "id"])
+            set_member(
+                object,
+                key,
+                &quote(words.word_of(status, own)),
+                &["title", "name", "description", "id"],
+            )
         });
         flag.flatten().into_iter().chain(word).collect()
     })
 }
 
 /// A word that says that somebody works on a task, or that nobody does. Any other word stays.
-pub(super) fn progress(object: &str, words: &Words, own: OwnWords, is_in_progress: bool) -> Vec<Change> {
+pub(super) fn progress(
+    object: &str,
+    key: &str,
+    words: &Words,
+    own: OwnWords,
+    is_in_progress: bool,
+) -> Vec<Change> {
     with_root(object, |object| {
-        let Some(status) = object.get("status") else { return Vec::new() };
+        let Some(status) = object.get(key) else { return Vec::new() };
         let word = status.as_str().unwrap_or_default();
         let with = match (words.is_in_progress(&word), is_in_progress) {
             (false, true) => quote(words.progress_word(own)),
@@ -110,7 +128,7 @@ pub(super) fn with_moved(backlog: &Backlog, from: usize, target: usize, after: b
     let mut objects: Vec<String> = spans.iter().map(|span| text[span.clone()].to_owned()).collect();
     let mut moved = objects.remove(from_slot);
     if backlog.dialect.is_ordered_by_priority() {
-        moved = with_priority(&moved, backlog.places[target].rank);
+        moved = with_priority(&moved, &backlog.text[backlog.places[target].span.clone()]);
     }
     let slot = target_slot - usize::from(from_slot < target_slot) + usize::from(after);
     objects.insert(slot, moved);
@@ -178,20 +196,19 @@ fn removal(spans: &[Range<usize>], slot: usize, inside: Range<usize>) -> Range<u
     }
 }
 
-/// An object with this `priority`, or with none.
-fn with_priority(object: &str, priority: Option<i64>) -> String {
-    let change = with_root(object, |root| {
-        let present = root.get("priority").and_then(Value::as_integer);
-        match priority {
-            Some(_) if present == priority => None,
-            Some(number) => Some(set_member(root, "priority", &number.to_string(), &["id"])),
-            None => {
-                let members: Vec<Member<'_>> = root.members().collect();
-                let is_priority = |m: &Member<'_>| m.key.as_str().is_some_and(|key| key == "priority");
-                let slot = members.iter().position(is_priority)?;
-                let spans: Vec<_> = members.iter().map(|m| m.key.start()..m.value.end()).collect();
-                Some(Change { range: removal(&spans, slot, 1..object.len() - 1), with: String::new() })
-            }
+/// An object with the `priority` of another, or with none.
+fn with_priority(object: &str, other: &str) -> String {
+    let raw = |root: Value<'_>| root.get("priority").map(|value| value.raw().to_owned());
+    let priority = with_root(other, raw);
+    let change = with_root(object, |root| match &priority {
+        Some(_) if raw(root) == priority => None,
+        Some(raw) => Some(set_member(root, "priority", raw, &["id"])),
+        None => {
+            let members: Vec<Member<'_>> = root.members().collect();
+            let is_priority = |m: &Member<'_>| m.key.as_str().is_some_and(|key| key == "priority");
+            let slot = members.iter().position(is_priority)?;
+            let spans: Vec<_> = members.iter().map(|m| m.key.start()..m.value.end()).collect();
+            Some(Change { range: removal(&spans, slot, 1..object.len() - 1), with: String::new() })
         }
     });
     let mut object = object.to_owned();
@@ -414,9 +431,9 @@ fn members(backlog: &Backlog, task: &NewTask, neighbour: &str, style: &Style) ->
     match backlog.status {
         Status::Flag("completed") | Status::Text => {}
         Status::Flag(key) => members.push((key, "false".to_owned())),
-        Status::Words(_) if backlog.tells_attempts() => {}
-        Status::Words(words) => {
-            members.push(("status", quote(words.word_of(FileStatus::Open, backlog.spellings.status))));
+        Status::Words(..) if backlog.tells_attempts() => {}
+        Status::Words(key, words) => {
+            members.push((key, quote(words.word_of(FileStatus::Open, backlog.spellings.status))));
         }
     }
     let quoted = |texts: &[String]| style.list(&texts.iter().map(|text| quote(text)).collect::<Vec<_>>());
@@ -460,7 +477,15 @@ fn new_priority(backlog: &Backlog, task: &NewTask) -> Option<i64> {
         return None;
     }
     let highest = backlog.places.iter().filter_map(|place| place.rank).max();
-    task.priority.or_else(|| highest.map(|highest| highest.saturating_add(1)))
+    // A word for a priority has no next one, and nor has beads' scale.
+    let is_number = file_order(backlog).last().is_some_and(|last| {
+        with_root(&backlog.text[last.clone()], |root| {
+            root.get("priority").and_then(Value::as_integer).is_some()
+        })
+    });
+    task.priority.or_else(|| {
+        highest.filter(|_| is_number).map(|highest| (highest.div_euclid(RANKS)).saturating_add(1))
+    })
 }
 
 fn leading_blank(line: &str) -> &str {

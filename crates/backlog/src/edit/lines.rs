@@ -5,9 +5,9 @@ use std::ops::Range;
 use wiggum_core::task::{Criterion, FileStatus};
 
 use super::{Change, NewTask, noted, replaced};
-use crate::json::BOM;
 use crate::formats::markdown::text::{is_id, leading_id};
 use crate::formats::markdown::{ListItem, SKIPPED, checkbox, list_item, mark_of};
+use crate::json::BOM;
 use crate::slug::slug;
 use crate::{Backlog, Place};
 

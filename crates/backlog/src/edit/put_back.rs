@@ -9,9 +9,9 @@ use wiggum_core::task::Task;
 use super::json::{self, Style};
 use super::lines::line_end;
 use super::{Change, EditError, plan, replaced};
-use crate::formats::plan::header::PlanValue;
 use crate::Backlog;
 use crate::formats::Family;
+use crate::formats::plan::header::PlanValue;
 
 impl Backlog {
     /// Puts tasks back as they were in an earlier version of the file, with all that was written under them. Refused
@@ -20,10 +20,10 @@ impl Backlog {
         let mut gone = ids.iter().map(|id| earlier.position(id.as_str())).collect::<Result<Vec<_>, _>>()?;
         gone.sort_by_key(|position| earlier.places[*position].span.start);
         let text = match self.dialect.family() {
-            Family::Boxes | Family::Steps | Family::Lines | Family::Marked => with_lines(self, earlier, &gone),
-            Family::Objects => {
-                with_objects(self, earlier, &gone)
+            Family::Boxes | Family::Steps | Family::Lines | Family::Marked => {
+                with_lines(self, earlier, &gone)
             }
+            Family::Objects => with_objects(self, earlier, &gone),
         };
         let mut wanted = self.ids();
         wanted.extend(ids.iter().map(ToString::to_string));

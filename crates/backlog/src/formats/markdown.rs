@@ -30,6 +30,7 @@ use words::Words;
 
 pub(crate) const PROFILE: Profile = Profile {
     name: "Markdown",
+    unit: "a box is a task; boxes below it are its parts",
     family: Family::Boxes,
     order: Order::File,
     status: Status::Text,
@@ -99,6 +100,35 @@ pub fn checkboxes(file_name: &str, text: &str) -> Vec<Checkbox> {
         optional: draft.optional,
     };
     Reader::of_file(file_name, text).drafts.into_iter().map(checkbox).collect()
+}
+
+/// Where boxes stand that are tasks.
+pub(crate) fn box_places(text: &str) -> Vec<usize> {
+    Reader::read(text).drafts.into_iter().map(|draft| draft.span.start).collect()
+}
+
+/// Headings of sections whose boxes do not count, and optional boxes.
+pub(crate) fn set_aside(text: &str) -> Vec<(usize, String)> {
+    let mut region = Region::default();
+    let heading = |line: Line<'_>| {
+        let content = line.text.trim();
+        let item = list_item(line.text).map_or("", |item| item.content);
+        if ["[ ]*", "[x]*", "[X]*", "[-]*"].iter().any(|mark| item.starts_with(mark)) {
+            return Some((line.start, "a box with a star is optional, and no task".to_owned()));
+        }
+        let level = atx_level(content)?;
+        let words = content[level..].trim();
+        text::is_set_aside(content).then(|| (line.start, format!("the boxes below \"{words}\" are no tasks")))
+    };
+    let outside = |line: &Line<'_>| {
+        let content = line.text.trim();
+        let inside = region.take(content, columns(line.text));
+        if let (Inside::Nothing, Some((marker, length))) = (&inside, fence(content)) {
+            region = Region::Fence { marker, length, item: None };
+        }
+        matches!(inside, Inside::Nothing)
+    };
+    Lines::new(text).filter(outside).filter_map(heading).collect()
 }
 
 /// What is written between the brackets for a status; a skip is a note behind them.

@@ -12,7 +12,9 @@ use wiggum_core::task::FileStatus;
 use crate::formats::markdown::region::{Inside, Region};
 use crate::formats::markdown::text::{label, take_note, without_comments};
 use crate::formats::markdown::words::Words;
-use crate::formats::markdown::{self, Line, Lines, ListItem, atx_level, checkbox, columns, dedent, fence, list_item};
+use crate::formats::markdown::{
+    self, Line, Lines, ListItem, atx_level, checkbox, columns, dedent, fence, list_item,
+};
 use crate::problem::Findings;
 use crate::{Dialect, Parsed, Place};
 
@@ -25,6 +27,7 @@ use step::{Detail, Key};
 
 pub(crate) const PROFILE: Profile = Profile {
     name: "Plan.md",
+    unit: "a step is a task",
     family: Family::Steps,
     nests: false,
     agent_ticks: false,

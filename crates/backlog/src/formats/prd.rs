@@ -16,6 +16,7 @@ use super::{Family, Order, Part, Profile, Status};
 
 pub(crate) const PRD: Profile = Profile {
     name: "PRD.json",
+    unit: "an entry of `userStories` is a task",
     family: Family::Objects,
     order: Order::File,
     status: Status::Flag("passes"),
@@ -43,8 +44,12 @@ pub(crate) const RALPH_TUI: Profile = Profile {
     ..SNARKTANK
 };
 
-pub(crate) const RALPHY: Profile =
-    Profile { name: "ralphy JSON", status: Status::Flag("completed"), ..PRD };
+pub(crate) const RALPHY: Profile = Profile {
+    name: "ralphy JSON",
+    unit: "an entry of `tasks` is a task",
+    status: Status::Flag("completed"),
+    ..PRD
+};
 
 /// Which of the `userStories` dialects a file is.
 ///
@@ -79,10 +84,9 @@ pub(crate) fn parse_stories(dialect: Dialect, stories: Value<'_>, findings: &mut
         let mut task = read_task(&mut fields, id, title);
         let passes = fields.flag(Field::Passes, "passes");
         task.status = status_of(passes, fields.flag(Field::Skipped, "skipped"));
-        let priority = priority(dialect, &mut fields);
-        task.priority = priority.unwrap_or(0);
+        task.priority = fields.value(Field::Priority).and_then(Value::as_integer).unwrap_or(0);
         let mut place = Place::json(story.span(), id_at);
-        place.rank = priority;
+        place.rank = if dialect.is_ordered_by_priority() { fields.rank() } else { None };
         let mut not_yet = not_honoured(&fields, &task, Field::Passes);
         // Where priorities decide, they decide before phases.
         let phase = fields.value(Field::Phase).filter(|_| !dialect.is_ordered_by_priority());
@@ -175,16 +179,6 @@ fn not_honoured(fields: &Fields<'_, '_>, task: &Task, done: Field) -> Vec<NotYet
         found.extend(not_yet::done_elsewhere(fields, &task.id, done));
     }
     found
-}
-
-/// Where the order is by priority, 1 is first. Elsewhere the field is the user's own and may hold
-/// anything.
-fn priority(dialect: Dialect, fields: &mut Fields<'_, '_>) -> Option<i64> {
-    if dialect.is_ordered_by_priority() {
-        fields.integer(Field::Priority, "priority")
-    } else {
-        fields.value(Field::Priority).and_then(Value::as_integer)
-    }
 }
 
 /// A task both done and skipped is done.

@@ -3,20 +3,21 @@
 use wiggum_core::ids::TaskId;
 use wiggum_core::task::{FileStatus, Kind as TaskKind, Task, Work};
 
-use crate::fields::{Field, Fields, title_or};
-use crate::json::{Kind, Value};
-use crate::not_yet::{self, INPUTS, NotYet, OUTPUTS, PRECONDITION};
 use super::prd::object;
 use super::words::Words;
 use super::{Family, Order, Part, Profile, Status};
+use crate::fields::{Field, Fields, title_or};
+use crate::json::{Kind, Value};
+use crate::not_yet::{self, INPUTS, NotYet, OUTPUTS, PRECONDITION};
 use crate::problem::Findings;
 use crate::{Dialect, Parsed, Place};
 
 pub(crate) const PROFILE: Profile = Profile {
     name: "tasks.json",
+    unit: "an entry of the list is a task",
     family: Family::Objects,
     order: Order::Score,
-    status: Status::Words(&WORDS),
+    status: Status::Words("status", &WORDS),
     says_failed: true,
     nests: false,
     agent_ticks: false,
@@ -26,7 +27,7 @@ pub(crate) const PROFILE: Profile = Profile {
 };
 
 /// In-progress is read as open: a crash of whoever wrote it must not leave a task stuck.
-static WORDS: Words = Words {
+pub(super) static WORDS: Words = Words {
     meanings: &[
         ("pending", FileStatus::Open),
         ("inprogress", FileStatus::Open),
@@ -38,6 +39,10 @@ static WORDS: Words = Words {
     in_progress: &["inprogress", "in_progress", "in-progress"],
     has_skipped_flag: true,
 };
+
+/// Members that other lists of tasks do not have.
+pub(super) const OWN_KEYS: [&str; 8] =
+    ["role", "kind", "evaluation", "work", "max_retries", "failed_attempts", "inputs", "outputs"];
 
 const KINDS: [(&str, TaskKind); 2] = [("milestone", TaskKind::Milestone), ("recurring", TaskKind::Recurring)];
 
@@ -100,7 +105,7 @@ fn read_task(fields: &mut Fields<'_, '_>, id: TaskId, not_yet: &mut Vec<NotYet>)
     task.role = role(fields).unwrap_or(task.role);
     task.kind = fields.word(Field::Kind, "kind", &KINDS).unwrap_or_default();
     task.phase = fields.count(Field::Phase, "phase", 1).unwrap_or(1);
-    task.priority = fields.integer(Field::Priority, "priority").unwrap_or(0);
+    task.priority = fields.importance().unwrap_or(0);
     task.complexity = fields.count(Field::Complexity, "complexity", 0).unwrap_or(1);
     task.failed_attempts = fields.count(Field::FailedAttempts, "failed_attempts", 0).unwrap_or(0);
     task.last_attempt_at = fields.integer(Field::LastAttemptAt, "last_attempt_at");

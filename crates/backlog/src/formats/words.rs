@@ -49,8 +49,10 @@ impl Words {
             FileStatus::Skipped => own.skipped,
             FileStatus::Failed => None,
         };
-        let looked_for = if self.has_skipped_flag && status == FileStatus::Skipped { FileStatus::Open } else { status };
-        let usual = || self.meanings.iter().find(|(_, meaning)| *meaning == looked_for).map(|(word, _)| *word);
+        let looked_for =
+            if self.has_skipped_flag && status == FileStatus::Skipped { FileStatus::Open } else { status };
+        let usual =
+            || self.meanings.iter().find(|(_, meaning)| *meaning == looked_for).map(|(word, _)| *word);
         given.or_else(usual).unwrap_or("pending")
     }
 
@@ -58,6 +60,9 @@ impl Words {
         own.in_progress.or(self.in_progress.first().copied()).unwrap_or("in_progress")
     }
 }
+
+/// Words that say of a task that nobody is to work on it, and no more.
+const SKIPPED: [&str; 6] = ["skipped", "deferred", "cancelled", "canceled", "dropped", "wontfix"];
 
 impl OwnWords {
     /// Takes note of a word that a file uses.
@@ -67,8 +72,9 @@ impl OwnWords {
             FileStatus::Open if words.is_in_progress(known) => &mut self.in_progress,
             FileStatus::Open => &mut self.open,
             FileStatus::Done => &mut self.done,
-            FileStatus::Skipped => &mut self.skipped,
-            FileStatus::Failed => return,
+            // Other words set a task aside for a reason of their own.
+            FileStatus::Skipped if SKIPPED.contains(known) => &mut self.skipped,
+            FileStatus::Skipped | FileStatus::Failed => return,
         };
         *slot = slot.or(Some(known));
     }

@@ -129,7 +129,8 @@ impl Slot {
                 changes.push(value(shifted(note.value.start)..shifted(note.value.end)));
             }
             ([], None) => {
-                let label = if self.dialect.family() == Family::Steps { "Dependencies" } else { "Depends on" };
+                let label =
+                    if self.dialect.family() == Family::Steps { "Dependencies" } else { "Depends on" };
                 let line =
                     format!("{}{}- {label}: {}", line_end(text), under(text, &words), wanted.join(", "));
                 let at = words.description.last().map_or(words.head.end, |(range, _)| range.end);
