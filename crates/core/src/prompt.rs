@@ -59,6 +59,8 @@ pub struct PromptParts<'a> {
     /// `{{description}}` and `{{role}}` are replaced.
     pub instructions: &'a str,
     pub task: &'a Task,
+    /// What the backlog says around the task.
+    pub context: &'a str,
     pub attempt: Attempt,
     /// The word to promise with, and the mark of this attempt ([`crate::signal::claim_mark`]).
     pub promise: &'a str,
@@ -110,6 +112,7 @@ pub fn build(parts: &PromptParts<'_>) -> String {
     let instructions = fill_in(parts.instructions, parts.task);
     push_block(&mut prompt, &instructions);
     push_block(&mut prompt, &describe(parts.task));
+    push_block(&mut prompt, parts.context);
     push_block(
         &mut prompt,
         &list(

@@ -21,6 +21,7 @@ fn parts<'a>(instructions: &'a str, task: &'a Task) -> PromptParts<'a> {
     PromptParts {
         instructions,
         task,
+        context: "",
         attempt: 1,
         promise: "DONE",
         mark: "7f3a",
@@ -61,6 +62,7 @@ fn everything_about_the_task_is_there_in_order() {
     let prompt = build(&PromptParts {
         instructions: "Be careful.",
         task: &task,
+        context: "## Where the task comes from\n\nIt stands in `TODO.md`.",
         attempt: 3,
         promise: "DONE",
         mark: "7f3a",
@@ -81,6 +83,7 @@ fn everything_about_the_task_is_there_in_order() {
         "# Task US-001: Add login",
         "Users log in",
         "Use argon2.",
+        "It stands in `TODO.md`.",
         "- Wrong passwords are refused (checked by `cargo test login`)",
         "- The form is accessible",
         "- `cargo test`",
@@ -111,6 +114,7 @@ fn our_own_words_are_few() {
     let prompt = build(&PromptParts {
         instructions: "",
         task: &task,
+        context: "",
         attempt: 2,
         promise: "DONE",
         mark: "7f3a",

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use sha2::{Digest, Sha256};
-use wiggum_backlog::{Backlog, EditError, Problems};
+use wiggum_backlog::{Backlog, Dialect, EditError, Problems, Reading};
 use wiggum_core::event::Event;
 use wiggum_core::ids::TaskId;
 use wiggum_core::redact;
@@ -131,7 +131,7 @@ impl BacklogFile {
         let next = match &self.backlog {
             Some(backlog) if backlog.text() == text => None,
             Some(backlog) => Some(backlog.reread(text)?),
-            None => Some(Backlog::parse(&self.name, text)?),
+            None => Some(self.parse(text)?),
         };
         if next.is_some() {
             let former = std::mem::replace(&mut self.backlog, next);
@@ -142,6 +142,36 @@ impl BacklogFile {
         }
         self.stamp = Some(stamp);
         Ok(())
+    }
+
+    fn parse(&self, text: String) -> Result<Backlog, Problems> {
+        let tag = self.current_tag();
+        Backlog::parse_as(&self.name, text, Reading { tag: tag.as_deref(), keep: None })
+    }
+
+    /// The list that is current in Task Master's own state, where this is its file.
+    fn current_tag(&self) -> Option<String> {
+        let folder = self.path.parent()?.parent()?;
+        folder.file_name().filter(|name| *name == ".taskmaster")?;
+        let state = fs::read_to_string(folder.join("state.json")).ok()?;
+        let state: serde_json::Value = serde_json::from_str(&state).ok()?;
+        Some(state.get("currentTag")?.as_str()?.to_owned())
+    }
+
+    /// Reads boxes as the tasks of a file whose headings are tasks now, where that is what the loop knows of it: older
+    /// versions knew no headings.
+    pub(crate) fn read_boxes_of(&mut self, state: &Loop) {
+        let Some(backlog) = self.backlog.as_ref().filter(|backlog| backlog.dialect() == Dialect::Headings)
+        else {
+            return;
+        };
+        let known =
+            |read: &Backlog| read.tasks().iter().filter(|task| state.task(&task.id).is_some()).count();
+        let reading = Reading { tag: None, keep: Some(Dialect::Markdown) };
+        let Ok(boxes) = Backlog::parse_as(&self.name, backlog.text(), reading) else { return };
+        if known(&boxes) > known(backlog) {
+            self.backlog = Some(boxes);
+        }
     }
 
     /// Reads boxes `[-]` as skipped where the loop knows that they are: older versions wrote them so.

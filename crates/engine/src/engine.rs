@@ -399,6 +399,7 @@ impl<'a> Engine<'a> {
             let path = settings.workspace().to_owned();
             or_give_back(Err(EngineError::RepositoryGone { path }), &mut store, id, epoch)?;
         }
+        backlog.read_boxes_of(&state);
         backlog.read_dashes_of(&state);
         backlog.in_progress = last_worked_on(&state);
         adopt_plan(&mut settings.policy.limits, backlog.backlog(), &state);

@@ -46,6 +46,7 @@ use crate::nudge::{self, Nudges};
 use crate::reports::{self, Reports};
 use crate::state_dir::StateDir;
 use crate::status;
+use crate::surroundings;
 use crate::tree::odd_flag;
 use crate::work;
 
@@ -180,9 +181,14 @@ impl Engine<'_> {
         let red_before: Vec<String> =
             self.journal.state.baseline.red().map(|checked| checked.command.clone()).collect();
         let rules = &self.journal.state.policy.claims;
+        let context = self.backlog.backlog().map(|backlog| {
+            surroundings::describe(backlog, &self.settings.backlog_name, self.backlog.path(), task)
+        });
+        let context = context.unwrap_or_default();
         Ok(prompt::build(&PromptParts {
             instructions: &instructions,
             task: &entry.spec,
+            context: &context,
             attempt,
             promise: rules.promises.first().map_or(DEFAULT_PROMISES[0], String::as_str),
             mark: &claim_mark(self.journal.id, iteration, attempt),

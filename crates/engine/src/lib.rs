@@ -91,6 +91,7 @@ mod restore;
 mod sandbox;
 pub mod state_dir;
 pub mod status;
+mod surroundings;
 pub mod tools;
 mod tree;
 pub mod wake;
