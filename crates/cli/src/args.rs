@@ -535,7 +535,7 @@ pub(crate) enum ConfigCommand {
 #[derive(Debug, Subcommand)]
 pub(crate) enum TaskCommand {
     /// The tasks of the backlog
-    List(TaskFile),
+    List(TaskLook),
     /// Add a task at the end
     Add(TaskAdd),
     /// Change a task's status
@@ -575,7 +575,9 @@ pub(crate) enum TaskCommand {
         file: TaskFile,
     },
     /// Check the backlog: syntax, ids, dependencies, cycles
-    Validate(TaskValidate),
+    Validate(TaskLook),
+    /// How the backlog is understood: its format, what is a task, what is done, in what order
+    Explain(TaskLook),
 }
 
 #[derive(Debug, Args, Clone, Default)]
@@ -588,7 +590,7 @@ pub(crate) struct TaskFile {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct TaskValidate {
+pub(crate) struct TaskLook {
     /// The backlog, as --backlog
     #[arg(value_name = "FILE", conflicts_with = "backlog")]
     pub(crate) file: Option<PathBuf>,

@@ -41,6 +41,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use wiggum_engine::checkout::Checkout;
+use wiggum_engine::desk::backlog::name_inside;
 use wiggum_store::Registry;
 
 use crate::api;
@@ -174,6 +175,32 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<ExitCode, Failure> {
     Ok(term::print(&(text + "\n")))
 }
 
+/// Files at the usual paths with a folder of any name in them, in which there is work.
+fn matching(workspace: &Path) -> Vec<PathBuf> {
+    let is_work = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let read = wiggum_backlog::Backlog::parse(&path.to_string_lossy(), text);
+        let is_open = |task: &wiggum_core::task::Task| task.status == wiggum_core::task::FileStatus::Open;
+        read.is_ok_and(|backlog| backlog.tasks().iter().any(is_open))
+    };
+    let paths = wiggum_backlog::candidate_patterns().iter().flat_map(|pattern| expanded(workspace, pattern));
+    paths.filter(is_work).collect()
+}
+
+/// The files that a pattern with one `*` stands for, by name.
+fn expanded(workspace: &Path, pattern: &str) -> Vec<PathBuf> {
+    let Some((folder, rest)) = pattern.split_once('*') else { return Vec::new() };
+    let Ok(entries) = std::fs::read_dir(workspace.join(folder)) else { return Vec::new() };
+    let path = |entry: std::fs::DirEntry| match rest.strip_prefix('/') {
+        Some(rest) => Some(entry.path().join(rest)),
+        None => entry.file_name().to_string_lossy().ends_with(rest).then(|| entry.path()),
+    };
+    let mut paths: Vec<PathBuf> =
+        entries.filter_map(Result::ok).filter_map(path).filter(|path| path.is_file()).collect();
+    paths.sort();
+    paths
+}
+
 /// The backlog that was named, or the first of the usual names that is there.
 pub(crate) fn find_backlog(workspace: &Path, named: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(path) = named {
@@ -185,7 +212,23 @@ pub(crate) fn find_backlog(workspace: &Path, named: Option<&Path>) -> Result<Pat
     }
     let found =
         wiggum_backlog::candidates().iter().map(|name| workspace.join(name)).find(|path| path.is_file());
-    found.ok_or_else(|| {
+    if let Some(found) = found {
+        return Ok(found);
+    }
+    let matching = matching(workspace);
+    match matching.as_slice() {
+        [only] => return Ok(only.clone()),
+        [] => {}
+        [first, ..] => {
+            let names: Vec<String> =
+                matching.iter().take(12).map(|path| name_inside(workspace, path)).collect();
+            let more = if matching.len() > names.len() { ", …" } else { "" };
+            let message = format!("several backlogs in {}: {}{more}", workspace.display(), names.join(", "));
+            let hint = format!("name one: `wiggum run {}`", name_inside(workspace, first));
+            return Err(Failure::usage(message).hint(hint));
+        }
+    }
+    Err({
         Failure::usage(format!("no backlog in {}", workspace.display())).hint(
             "name one: `wiggum run PRD.json`. It may be a PRD.json, tasks.json, Plan.md, fix_plan.md or any \
              Markdown with boxes (`- [ ] text`)",

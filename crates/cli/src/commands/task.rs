@@ -15,7 +15,7 @@ use wiggum_engine::desk::backlog::{Listed, OpenBacklog, StatusChange};
 use wiggum_engine::former::FilesNow;
 use wiggum_engine::words::{counted, one_line};
 
-use crate::args::{StatusWord, TaskAdd, TaskCommand, TaskEdit, TaskFile, TaskValidate};
+use crate::args::{StatusWord, TaskAdd, TaskCommand, TaskEdit, TaskFile, TaskLook};
 use crate::commands::backlog::{self, broken};
 use crate::commands::{is_inside_agent, print_json, refuse_inside_agent, requests, run};
 use crate::failure::{Failure, USAGE};
@@ -23,7 +23,7 @@ use crate::term::{self, Style};
 
 pub(crate) fn task(command: &TaskCommand) -> Result<ExitCode, Failure> {
     match command {
-        TaskCommand::List(file) => list(file),
+        TaskCommand::List(look) => list(look),
         TaskCommand::Add(add) => self::add(add),
         TaskCommand::SetStatus { id, status, file } => set_status(id, *status, file),
         TaskCommand::Move { id, first, last: _, before, after, file } => {
@@ -40,12 +40,14 @@ pub(crate) fn task(command: &TaskCommand) -> Result<ExitCode, Failure> {
             refuse_inside_agent()?;
             edit(file, id, "deleted", |open| open.delete(id, &requests::who()))
         }
-        TaskCommand::Validate(file) => validate(file),
+        TaskCommand::Validate(look) => validate(look),
+        TaskCommand::Explain(look) => explain(look),
     }
 }
 
-fn list(args: &TaskFile) -> Result<ExitCode, Failure> {
-    let listed = backlog::find(args.backlog.as_deref())?.list(Timestamp::now())?;
+fn list(args: &TaskLook) -> Result<ExitCode, Failure> {
+    let TaskLook { file, of: args } = args;
+    let listed = backlog::find(file.as_deref().or(args.backlog.as_deref()))?.list(Timestamp::now())?;
     if args.output.json {
         return print_json(&listed);
     }
@@ -229,8 +231,72 @@ fn defined_checks(open: &OpenBacklog) -> Result<Vec<DefinedCheck>, Failure> {
         .collect())
 }
 
-fn validate(args: &TaskValidate) -> Result<ExitCode, Failure> {
-    let TaskValidate { file, of: args } = args;
+/// How a backlog is understood.
+#[derive(Serialize)]
+struct Explained {
+    backlog: String,
+    format: &'static str,
+    unit: &'static str,
+    order: &'static str,
+    tasks: usize,
+    open: usize,
+    done: usize,
+    skipped: usize,
+    failed: usize,
+    /// What stands there and is no task, or is not run.
+    notices: Vec<String>,
+    next: Option<String>,
+}
+
+fn explain(args: &TaskLook) -> Result<ExitCode, Failure> {
+    let TaskLook { file, of: args } = args;
+    let mut open = backlog::find(file.as_deref().or(args.backlog.as_deref()))?;
+    let listed = open.list(Timestamp::now())?;
+    let not_run = open.unsupported()?;
+    let Some(read) = open.file.backlog() else {
+        return Err(Failure::other(format!("{} is not read", open.name)));
+    };
+    let count = |status| read.tasks().iter().filter(|task| task.status == status).count();
+    let unknown = read.unknown_marks();
+    let notices = not_run.iter().chain(&unknown).map(ToString::to_string).chain(read.left_out());
+    let explained = Explained {
+        backlog: open.name.clone(),
+        format: read.dialect().name(),
+        unit: read.dialect().unit(),
+        order: read.dialect().order(),
+        tasks: read.tasks().len(),
+        open: count(FileStatus::Open),
+        done: count(FileStatus::Done),
+        skipped: count(FileStatus::Skipped),
+        failed: count(FileStatus::Failed),
+        notices: notices.collect(),
+        next: listed
+            .iter()
+            .find(|task| task.why == "ready")
+            .map(|task| format!("{}: {}", task.id, task.title)),
+    };
+    if args.output.json {
+        return print_json(&explained);
+    }
+    let Explained { format, unit, order, tasks, open: left, done, skipped, failed, .. } = &explained;
+    let mut text = format!("{}: {format}; {unit}\n", explained.backlog);
+    text.push_str(&format!(
+        "{}: {left} open, {done} done, {skipped} skipped, {failed} failed; taken {order}\n",
+        counted(*tasks, "task")
+    ));
+    for notice in &explained.notices {
+        text.push_str(&format!("note: {}\n", one_line(notice)));
+    }
+    match &explained.next {
+        Some(next) => text.push_str(&format!("next is {}\n", one_line(next))),
+        None if *left == 0 && *failed == 0 => text.push_str("nothing left to do\n"),
+        None => text.push_str("no task is ready\n"),
+    }
+    Ok(term::print(&text))
+}
+
+fn validate(args: &TaskLook) -> Result<ExitCode, Failure> {
+    let TaskLook { file, of: args } = args;
     let mut open = backlog::locate(file.as_deref().or(args.backlog.as_deref()))?;
     let found = match open.read() {
         Ok(()) => open.unsupported()?,
