@@ -12,10 +12,11 @@ use wiggum_core::admit::Refused;
 use wiggum_core::ids::TaskId;
 use wiggum_core::task::{Criterion, FileStatus, Task};
 
+use self::lines::one_line;
+use crate::formats::plan::header::{PlanValue, written};
 use crate::formats::{Family, Order, Part, Status};
-use crate::plan::header::{PlanValue, written};
 use crate::problem::Problems;
-use crate::{Backlog, Place};
+use crate::{Backlog, Dialect, Place};
 
 mod change;
 mod json;
@@ -275,7 +276,18 @@ impl Backlog {
         ids.insert(task.id.clone());
         match self.dialect.family() {
             Family::Boxes => {}
-            Family::Lines | Family::Marked => return Err(self.not_expressible(task, "place")),
+            Family::Marked if self.dialect == Dialect::Items => {
+                let next = self.read_edited(lines::with_item_added(self, task)?, &ids)?;
+                if next.task(&task.id).is_none_or(|read| read.title != one_line(&task.title())) {
+                    return Err(self.not_expressible(task, "text"));
+                }
+                *self = next;
+                return Ok(());
+            }
+            Family::Lines | Family::Marked => {
+                let (id, what) = (task.id.clone(), "list".to_owned());
+                return Err(EditError::NotInPlace { id, what, file: self.file.clone() });
+            }
             Family::Steps => {
                 self.adopt(plan::with_added(self, task)?, &ids)?;
                 self.set_plan(PlanValue::TotalSteps(self.count()));

@@ -209,7 +209,7 @@ fn beads() {
     // An issue needs times that we do not know: its own program adds it.
     assert!(matches!(
         changed.add(&NewTask { id: "w-6".into(), title: "t".into(), ..NewTask::default() }),
-        Err(EditError::NotExpressible { .. })
+        Err(EditError::NotInPlace { .. })
     ));
     let broken = BEADS.replace("\"Early\",", "\"Early\"");
     assert!(Backlog::parse("issues.jsonl", broken).unwrap_err().to_string().starts_with("issues.jsonl:3: "));
@@ -561,4 +561,21 @@ fn what_is_left_out_is_said() {
     assert_eq!(backlog.left_out(), expected);
     let left_out = read("docs/plans/login.md", HEADINGS).left_out();
     assert_eq!(left_out, ["docs/plans/login.md:25: a box below no heading that is a task is none"]);
+}
+
+#[test]
+fn an_item_is_added_to_a_plain_list() {
+    let mut backlog = read("TODO.md", "# x\n\n1. one\n   more\n\n## Done\n");
+    backlog
+        .add(&NewTask {
+            id: "T1".into(),
+            title: "two".into(),
+            description: "words".into(),
+            ..NewTask::default()
+        })
+        .unwrap();
+    assert_eq!(backlog.text(), "# x\n\n1. one\n   more\n2. T1: two\n   words\n\n## Done\n");
+    assert_eq!(backlog.task("T1").unwrap().description, "words");
+    backlog.delete("T1").unwrap();
+    assert_eq!(backlog.text(), "# x\n\n1. one\n   more\n\n## Done\n");
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use wiggum_core::task::{Criterion, FileStatus};
 
-use super::{Change, NewTask, noted, replaced};
+use super::{Change, EditError, NewTask, noted, replaced};
 use crate::formats::markdown::text::{is_id, leading_id};
 use crate::formats::markdown::{ListItem, SKIPPED, checkbox, list_item, mark_of};
 use crate::json::BOM;
@@ -48,6 +48,21 @@ pub(super) fn with_added(backlog: &Backlog, task: &NewTask) -> Vec<String> {
         false => format!("{text}{line_end}{lines}"),
     };
     vec![at_end, inserted(text, start, &format!("{lines}{line_end}{line_end}"))]
+}
+
+/// The text with a plain item behind the last one. Criteria and dependencies have no form there.
+pub(super) fn with_item_added(backlog: &Backlog, task: &NewTask) -> Result<String, EditError> {
+    let last = (0..backlog.places.len()).max_by_key(|position| backlog.places[*position].span.start);
+    let Some(last) = last.filter(|_| task.criteria.is_empty() && task.depends_on.is_empty()) else {
+        return Err(backlog.not_expressible(task, "criteria and dependencies"));
+    };
+    let first_line = first_line(backlog, last);
+    let prefix = prefix_like(first_line);
+    let under = " ".repeat(nested_by(&prefix));
+    let lines = description(task).into_iter().map(|line| format!("{under}{line}"));
+    let lines: Vec<String> = [format!("{prefix}{}", head(task, None))].into_iter().chain(lines).collect();
+    let end = line_end(&backlog.text);
+    Ok(inserted(&backlog.text, backlog.places[last].span.end, &format!("{end}{}", lines.join(end))))
 }
 
 /// Does the text say of the new task what was asked?

@@ -315,7 +315,10 @@ impl<'t> Outline<'t> {
                     let (plain, said) = decorated(content);
                     let (given, title) = markdown::text::leading_id(&plain)
                         .map_or((None, plain.clone()), |(id, title)| (Some(id.to_owned()), title));
-                    let id = ids.next(given, &title);
+                    let id = match given {
+                        Some(own) => ids.row(own),
+                        None => ids.next(None, &title),
+                    };
                     let mut task = Task::new(id, if title.is_empty() { plain.clone() } else { title });
                     let mut body = Section { indent: content_at, ..Section::default() };
                     for (line, shape) in &self.lines[first..end] {
@@ -872,11 +875,15 @@ impl<'t> Table<'t> {
 }
 
 impl Ids {
-    /// An id of a table, where it is the first to have it.
+    /// An id of a row or an item, where it is the first to have it.
     fn row(&mut self, own: String) -> TaskId {
         let count = self.given.entry(own.clone()).or_default();
         *count += 1;
-        TaskId::new(if *count == 1 { own } else { self.slugs.make(&own) })
+        if *count > 1 {
+            return TaskId::new(self.slugs.make(&own));
+        }
+        self.slugs.reserve(Some(&own));
+        TaskId::new(own)
     }
 }
 
