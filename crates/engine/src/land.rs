@@ -181,10 +181,13 @@ impl Engine<'_> {
         if let Some(git) = self.git.as_ref().filter(|_| self.watched.backlog_tracked) {
             let key = format!("{}/{}", self.journal.id, names_of(tasks));
             if git.differs_from_head(&backlog)? {
-                let outcome = git.commit_only(&skip_message(tasks, &key), &backlog)?;
+                let outcome = self.behind_walls(git)?.commit_only(&skip_message(tasks, &key), &backlog)?;
                 self.known.forget_head();
                 match outcome {
-                    CommitOutcome::Committed(made) => commit = Some(made),
+                    CommitOutcome::Committed(made) => {
+                        commit = Some(made);
+                        self.show_in_users_index(&backlog);
+                    }
                     CommitOutcome::Refused(output) => {
                         let message = format!("{backlog} was not committed, a git hook refused it: {output}");
                         self.record(Event::Noticed { task: None, message });

@@ -213,6 +213,29 @@ impl Engine<'_> {
         Ok(())
     }
 
+    /// Hooks of a commit in the user's own repository may be files that an agent wrote.
+    pub(crate) fn behind_walls(&self, git: &Git) -> Result<Git, EngineError> {
+        let walls = match &self.own {
+            Some(_) => around_git(&self.settings, git)?,
+            None => return Ok(git.clone()),
+        };
+        Ok(git.clone().with_confinement(walls))
+    }
+
+    /// A file was committed with our index while an attempt is under way. Where another git has the user's, that goes
+    /// on showing the file as changed.
+    pub(crate) fn show_in_users_index(&mut self, path: &str) {
+        let (Some(git), Some(own)) = (&self.git, &mut self.own) else { return };
+        if !git.has_own_index() {
+            return;
+        }
+        let user = git.of_user();
+        let is_as_seen = own.seen == Some(user.users_index_stamp());
+        if user.stage(&[path]).is_ok() && is_as_seen {
+            own.seen = Some(user.users_index_stamp());
+        }
+    }
+
     /// The tree went back to what it was when the attempt began. The user's index has that too, but not how the files
     /// look now, so that programs which only compare times would take them for changed.
     pub(crate) fn refresh_users_index(&self) -> Result<(), EngineError> {

@@ -31,6 +31,11 @@ impl Git {
         Ok(stamp)
     }
 
+    /// Tells whether the user's index is still the same.
+    pub fn users_index_stamp(&self) -> IndexStamp {
+        IndexStamp::of(&self.of_user().index_path())
+    }
+
     /// Takes the lock of the user's index. [`GitError::Locked`] while another git has it.
     pub fn lock_users_index(&self) -> Result<UsersIndex, GitError> {
         let user = self.of_user();
