@@ -53,6 +53,10 @@ impl Driver for CommandAgent {
         self.family().map(Family::own_paths).unwrap_or_default().iter().map(PathBuf::from).collect()
     }
 
+    fn program(&self) -> Option<&str> {
+        self.first_word()
+    }
+
     fn path_variables(&self) -> &[&str] {
         self.family().map(Family::path_variables).unwrap_or_default()
     }
@@ -85,8 +89,11 @@ impl Driver for CommandAgent {
 impl CommandAgent {
     /// By its first word: what a script starts nobody can tell.
     fn family(&self) -> Option<Family> {
-        let program = self.line.split_whitespace().next()?;
-        Family::from_name(program.rsplit('/').next()?)
+        Family::from_name(self.first_word()?)
+    }
+
+    fn first_word(&self) -> Option<&str> {
+        self.line.split_whitespace().next()?.rsplit('/').next()
     }
 }
 

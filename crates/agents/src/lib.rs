@@ -80,6 +80,11 @@ pub trait Driver: Send {
         Vec::new()
     }
 
+    /// The name of the program, where it may be that of directories in which it keeps something.
+    fn program(&self) -> Option<&str> {
+        None
+    }
+
     /// Variables of the environment that say where such a directory is instead. `XDG_DATA_HOME/name` is a directory in
     /// one that all programs share.
     fn path_variables(&self) -> &[&str] {

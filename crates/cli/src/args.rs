@@ -380,6 +380,9 @@ pub(crate) struct DoctorArgs {
     /// Repair what is safe, and say what was done
     #[arg(long)]
     pub(crate) fix: bool,
+    /// Print the exact rules of the sandbox instead: what agents and checks may write to, and what they do not see
+    #[arg(long, conflicts_with = "fix")]
+    pub(crate) sandbox: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

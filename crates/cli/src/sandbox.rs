@@ -7,7 +7,7 @@ use wiggum_engine::error::chain;
 use wiggum_engine::{OfChecks, Sandbox};
 use wiggum_workspace::sandbox::{self, Kind, SandboxError};
 
-use crate::config::Config;
+use crate::config::{AgentConfig, Config};
 use crate::failure::Failure;
 
 /// What can be asked for.
@@ -53,6 +53,8 @@ const UNCONFINED: &str = "agents can write wherever you can";
 pub(crate) struct Wanted {
     choice: Choice,
     writable: Vec<String>,
+    /// Of what is hidden otherwise.
+    seen: Vec<String>,
     checks: OfChecks,
 }
 
@@ -61,7 +63,9 @@ impl Wanted {
         let mut checks = config.checks.clone();
         // What an agent may have is no secret to the tests that it writes.
         checks.pass_env.extend(config.agent.pass_env.iter().cloned());
-        Self { choice: config.agent.sandbox, writable: config.agent.writable.clone(), checks }
+        let AgentConfig { sandbox: choice, writable, readable, sockets, .. } = &config.agent;
+        let seen = [readable.as_slice(), sockets].concat();
+        Self { choice: *choice, writable: writable.clone(), seen, checks }
     }
 }
 
@@ -81,19 +85,20 @@ pub(crate) fn in_force(workspace: &Path, wanted: &Wanted) -> Result<Sandbox, Fai
             let kind = sandbox::bwrap().map_err(|error| refused("bwrap", &error))?;
             (Some(kind.clone()), confined(&kind))
         }
-        Choice::None => (None, format!("none, as configured: {UNCONFINED}")),
+        Choice::None => (None, format!("{}{}: {UNCONFINED}", Sandbox::NONE, Sandbox::AS_CONFIGURED)),
     };
-    let writable = wanted.writable.iter().map(|written| place(workspace, written)).collect();
+    let places = |all: &[String]| all.iter().map(|written| place(workspace, written)).collect();
+    let (writable, seen) = (places(&wanted.writable), places(&wanted.seen));
     let git = match &kind {
         Some(Kind::Bwrap { .. }) => sandbox::landlock().ok().or_else(|| kind.clone()),
         Some(Kind::Landlock(_)) | None => kind.clone(),
     };
     let checks = wanted.checks.clone();
     let says = match &kind {
-        Some(_) => says + &about_checks(&checks),
+        Some(kind) => says + &about_checks(&checks) + gaps(kind),
         None => says,
     };
-    Ok(Sandbox { kind, git, says, writable, checks })
+    Ok(Sandbox { kind, git, says, writable, seen, checks })
 }
 
 fn about_checks(checks: &OfChecks) -> String {
@@ -105,20 +110,36 @@ fn about_checks(checks: &OfChecks) -> String {
     }
 }
 
-/// Landlock asks nothing of the system but its kernel, so it comes first.
+/// The one that holds more comes first.
 fn automatic() -> (Option<Kind>, String) {
-    let landlock = match sandbox::landlock() {
+    let bwrap = match sandbox::bwrap() {
         Ok(kind) => return (Some(kind.clone()), confined(&kind)),
         Err(error) => error,
     };
-    match sandbox::bwrap() {
+    match sandbox::landlock() {
         Ok(kind) => (Some(kind.clone()), confined(&kind)),
-        Err(bwrap) => (None, format!("none, {UNCONFINED}: {landlock}, and {bwrap}")),
+        Err(landlock) => (None, format!("{}, {UNCONFINED}: {bwrap}, and {landlock}", Sandbox::NONE)),
+    }
+}
+
+/// What a sandbox leaves open that another one closes.
+fn gaps(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Bwrap { .. } => "",
+        Kind::Landlock(_) => {
+            "; they see your credentials, share .git, and can ask docker, systemd, tmux and D-Bus: bwrap closes that"
+        }
     }
 }
 
 fn confined(kind: &Kind) -> String {
-    format!("{kind}: agents write in this workspace, their own directories, caches and temporary files only")
+    let strength = match kind {
+        Kind::Bwrap { .. } => "",
+        Kind::Landlock(_) => " (partial)",
+    };
+    format!(
+        "{kind}{strength}: agents write in this workspace, their own directories, caches and temporary files only"
+    )
 }
 
 fn refused(what: &str, error: &SandboxError) -> Failure {

@@ -51,7 +51,7 @@ fn a_healthy_loop_has_nothing_to_repair() {
 fn a_dead_engine_and_what_it_started_are_cleared_away() {
     let sandbox = Sandbox::with_tasks(&["A"]);
     sandbox.make_pipe("ready");
-    let started = sandbox.start("hang", &["--verify", "true"]);
+    let started = sandbox.start("hang", &["--verify", "true", "--sandbox", "landlock"]);
     let agent = sandbox.wait_ready();
     started.kill_with_watchdog();
     drop(doctor(&sandbox, &[]).exits(0).says("which is gone").says(agent.trim()));

@@ -167,6 +167,10 @@ impl Engine<'_> {
         Ok(true)
     }
 
+    pub(crate) fn confines(&self, check: &RunningCheck) -> bool {
+        self.settings.sandbox.kind.is_some() && self.settings.sandbox.checks.confines(check.purpose.command())
+    }
+
     /// The run is to end while a check runs: the check is ended first. True once none runs.
     pub(crate) fn is_done_checking(&mut self) -> bool {
         let Some(check) = &mut self.check else { return true };

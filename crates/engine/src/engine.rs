@@ -920,6 +920,7 @@ impl<'a> Engine<'a> {
             let state = &self.journal.state;
             let stale = state.run.started_at.is_some_and(|at| pending.at < at);
             if !(stale && requests::is_about_the_engine(state, &pending.request)) {
+                self.flag_request(&pending.request, &pending.by);
                 self.handle_request(Some(pending.id), &pending.request, &pending.by)?;
             }
         }
@@ -929,6 +930,21 @@ impl<'a> Engine<'a> {
             self.write_status_file();
         }
         Ok(())
+    }
+
+    /// What came while somebody was at work who could have sent it is told, so that a person looks at it.
+    fn flag_request(&mut self, request: &Request, by: &str) {
+        if let Some(what) = requests::people_only(request).filter(|_| self.has_unconfined()) {
+            let message = format!(
+                "\"{what}\" by {by} came while an agent, or what it wrote, ran without a sandbox: it may be its own"
+            );
+            self.record(Event::Noticed { task: None, message });
+        }
+    }
+
+    fn has_unconfined(&self) -> bool {
+        let has_agent = self.settings.sandbox.kind.is_none() && !self.journal.state.open.is_empty();
+        has_agent || self.check.as_ref().is_some_and(|check| !self.confines(check))
     }
 
     pub(crate) fn handle_request(

@@ -108,7 +108,7 @@ pub use error::EngineError;
 pub use host::{Host, Machine, Program};
 pub use iteration::command_line;
 pub use restore::{Changes, Restored};
-pub use sandbox::{OfChecks, Sandbox, around_check, make_caches};
+pub use sandbox::{OfChecks, Sandbox, around_agent, around_check, make_caches};
 pub use watched::{InForce, in_force};
 pub use wiggum_agents::AgentEvent;
 pub use withheld::withheld;

@@ -47,6 +47,24 @@ pub(crate) fn is_about_the_engine(state: &Loop, request: &Request) -> bool {
     }
 }
 
+/// What only a person should ask for, in a few words.
+pub(crate) fn people_only(request: &Request) -> Option<String> {
+    match request {
+        Request::Stop => Some("stop".to_owned()),
+        Request::Skip { task } => Some(format!("skip {task}")),
+        Request::Retry { task } => Some(format!("retry {task}")),
+        Request::Answer { question, .. } => Some(format!("answer {question}")),
+        Request::SetStatus { task, .. } => Some(format!("set the status of {task}")),
+        Request::Pause
+        | Request::Resume
+        | Request::Checkpoint
+        | Request::Nudge { .. }
+        | Request::Handoff
+        | Request::Report { .. }
+        | Request::BacklogEdited { .. } => None,
+    }
+}
+
 /// An answer that the same person has replaced before anybody used it, in words for the journal.
 pub(crate) fn corrected(pending: &Pending, later: &[Pending]) -> Option<String> {
     let Request::Answer { question, answer } = &pending.request else { return None };

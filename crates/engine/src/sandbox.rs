@@ -30,6 +30,8 @@ pub struct Sandbox {
     pub says: String,
     /// What the user adds; `~/` is the home directory.
     pub writable: Vec<PathBuf>,
+    /// Credentials of other programs and sockets of daemons that are not hidden.
+    pub seen: Vec<PathBuf>,
     pub checks: OfChecks,
 }
 
@@ -125,39 +127,100 @@ const OTHER_AGENTS: [&str; 12] = [
     "~/.pi",
 ];
 
-/// Directories that hold one entry for each program: an unknown agent gets those that are there.
+/// Directories that hold one entry for each program: an unknown agent gets those of its own name.
 const SHARED: [(&str, &str); 3] = [
     ("XDG_CONFIG_HOME", "~/.config"),
     ("XDG_DATA_HOME", "~/.local/share"),
     ("XDG_STATE_HOME", "~/.local/state"),
 ];
 
-/// Entries of those that somebody else runs, or that say what somebody else may do.
-const NOT_SHARED: [&str; 21] = [
-    "applications",
-    "autostart",
-    "bash",
-    "bash-completion",
-    "containers",
-    "dbus-1",
-    "direnv",
-    "environment.d",
-    "fish",
-    "flatpak",
-    "gh",
-    "git",
-    "gnupg",
-    "keyrings",
-    "mise",
-    "nushell",
-    "nvim",
-    "plasma-workspace",
-    "systemd",
-    "wiggum",
-    "zsh",
+/// Programs that run others: their directories are not an agent's.
+const NO_AGENTS: [&str; 16] = [
+    "sh", "bash", "dash", "zsh", "fish", "env", "nice", "timeout", "node", "npx", "python", "python3", "uv",
+    "git", "wiggum", "docker",
+];
+
+/// Where programs keep what opens other doors. An agent has its own, and names in words what it needs beyond.
+const CREDENTIALS: [&str; 36] = [
+    "~/.ssh",
+    "~/.gnupg",
+    "~/.aws",
+    "~/.azure",
+    "~/.kube",
+    "~/.oci",
+    "~/.boto",
+    "~/.s3cfg",
+    "~/.netrc",
+    "~/.pgpass",
+    "~/.my.cnf",
+    "~/.pypirc",
+    "~/.vault-token",
+    "~/.git-credentials",
+    "~/.config/git/credentials",
+    "~/.config/gh",
+    "~/.config/hub",
+    "~/.config/glab-cli",
+    "~/.config/gcloud",
+    "~/.config/doctl",
+    "~/.config/op",
+    "~/.config/rclone",
+    "~/.config/containers/auth.json",
+    "~/.docker/config.json",
+    "~/.cargo/credentials",
+    "~/.cargo/credentials.toml",
+    "~/.gem/credentials",
+    "~/.terraform.d/credentials.tfrc.json",
+    "~/.password-store",
+    "~/.local/share/keyrings",
+    "~/.local/share/kwalletd",
+    "~/.mozilla",
+    "~/.thunderbird",
+    "~/.config/google-chrome",
+    "~/.config/chromium",
+    "~/.config/BraveSoftware",
+];
+
+/// Those of a user's own daemons, below the directory that a variable names.
+const OF_USER: [&str; 7] =
+    ["bus", "systemd", "docker.sock", "podman", "gnupg", "keyring", "ssh-agent.socket"];
+
+/// Sockets of daemons that run what they are asked, and directories of such.
+const SOCKETS: [&str; 28] = [
+    "/run/docker.sock",
+    "/run/containerd",
+    "/run/crio",
+    "/run/podman",
+    "/run/dbus/system_bus_socket",
+    "/run/systemd/private",
+    "/run/systemd/journal/dev-log",
+    "/run/snapd.socket",
+    "/run/snapd-snap.socket",
+    "/run/libvirt",
+    "/run/incus",
+    "/run/lxd.socket",
+    "/run/screen",
+    "/run/supervisor.sock",
+    "/run/supervisord.sock",
+    "/run/acpid.socket",
+    "/run/udisks2",
+    "/run/WSL",
+    "/var/lib/lxd/unix.socket",
+    "/var/lib/incus/unix.socket",
+    "/var/snap/lxd/common/lxd/unix.socket",
+    "/tmp/.X11-unix",
+    "~/.docker/run",
+    "~/.docker/desktop",
+    "~/.colima",
+    "~/.lima",
+    "~/.orbstack/run",
+    "~/.screen",
 ];
 
 impl Sandbox {
+    /// How [`Sandbox::says`] begins where agents are not confined, and how it goes on where somebody wants that.
+    pub const NONE: &str = "none";
+    pub const AS_CONFIGURED: &str = ", as configured";
+
     /// Can a confined agent write here, though this is private state? Landlock knows no exceptions inside of what may
     /// be written; bwrap does.
     pub fn leaves_open(&self, private: &Path) -> bool {
@@ -186,6 +249,54 @@ impl Sandbox {
     }
 }
 
+/// What a confined program does not see, for a sandbox that can hide something.
+struct Hidden {
+    places: Vec<PathBuf>,
+}
+
+impl Sandbox {
+    /// What the user named, by which nothing else may be hidden.
+    fn named(&self, places: &Places) -> Vec<PathBuf> {
+        self.writable.iter().chain(&self.seen).filter_map(|path| places.at_home(path)).map(real).collect()
+    }
+
+    /// Credentials of other programs, sockets of daemons that run what they are asked, and the private state of all
+    /// other stores than this one. `own` are the places of the agent itself.
+    fn hidden(&self, places: &Places, own: &[PathBuf], private: &Path) -> Hidden {
+        if !self.kind.as_ref().is_some_and(Kind::can_mount) {
+            return Hidden { places: Vec::new() };
+        }
+        let shown: Vec<PathBuf> =
+            self.named(places).into_iter().chain(own.iter().cloned().map(real)).collect();
+        // Somebody who keeps state elsewhere may keep more there.
+        let stores = private.parent().filter(|root| root.ends_with("wiggum")).map(Path::to_owned);
+        let found = places.credentials().into_iter().chain(places.sockets()).chain(stores).map(real);
+        let is_hidden = |path: &PathBuf| {
+            path.exists() && path.parent().is_some() && !shown.iter().any(|shown| path.starts_with(shown))
+        };
+        Hidden { places: outermost(found.filter(is_hidden).collect()) }
+    }
+}
+
+impl Hidden {
+    /// What has to be seen although it lies inside of something that is hidden.
+    fn seen(&self, writable: &[PathBuf], named: &[PathBuf]) -> Vec<Mount> {
+        let is_inside = |path: &&PathBuf| {
+            path.exists() && self.places.iter().any(|hidden| path.starts_with(hidden) && *path != hidden)
+        };
+        let may_write = |path: &PathBuf| writable.iter().any(|place| path.starts_with(place));
+        let all = outermost(writable.iter().chain(named).cloned().collect());
+        let mount =
+            |path: &PathBuf| Mount { from: path.clone(), at: path.clone(), writable: may_write(path) };
+        all.iter().filter(is_inside).map(mount).collect()
+    }
+}
+
+/// Where a path leads; nothing can be put over a link.
+fn real(path: PathBuf) -> PathBuf {
+    path.canonicalize().unwrap_or(path)
+}
+
 impl Engine<'_> {
     /// What confined agents need and could not make themselves. Where it cannot be made, the tool that misses it says
     /// so better than we could.
@@ -200,32 +311,22 @@ impl Engine<'_> {
 
     /// The walls around an agent that is about to be started.
     pub(crate) fn confinement(&self, agent: &Agent) -> Option<Confinement> {
-        let sandbox = &self.settings.sandbox;
-        let kind = sandbox.kind.clone()?;
-        let places = Places { home: home(), env: environment(agent) };
+        let settings = &self.settings;
         let shared = self.git.as_ref().filter(|_| self.own.is_none());
         let inner = Inner::of(&self.dir, self.dir.agent_dir(self.journal.id), shared);
-        let closed = Closed { workspace: self.settings.workspace(), names: &self.settings.closed };
-        let mut writable = match &kind {
-            Kind::Landlock(_) if !closed.names.is_empty() => closed.others(),
-            Kind::Landlock(_) | Kind::Bwrap { .. } => vec![self.settings.workspace().to_owned()],
+        let closed = Closed { workspace: settings.workspace(), names: &settings.closed };
+        let of_workspace = match &settings.sandbox.kind {
+            Some(Kind::Landlock(_)) if !closed.names.is_empty() => closed.others(),
+            Some(Kind::Landlock(_) | Kind::Bwrap { .. }) | None => vec![settings.workspace().to_owned()],
         };
-        writable.extend(inner.needed.iter().cloned());
-        // A work tree's own and the one it shares with others may both lie elsewhere.
-        let repository = shared.into_iter().flat_map(|git| [git.git_dir(), git.common_dir()]);
-        writable.extend(repository.filter_map(|dir| dir.canonicalize().ok()));
-        writable.extend(DEVICES.iter().map(PathBuf::from));
-        writable.extend(places.temporary());
-        writable.extend(places.caches());
-        writable.extend(places.own(agent.driver.as_ref()));
-        writable.extend(sandbox.writable.iter().filter_map(|path| places.at_home(path)));
+        let places = [of_workspace, inner.needed.clone()].concat();
+        let private = self.dir.path();
+        let walls = around_agent(&settings.sandbox, &settings.wiggum, agent, places, shared, private)?;
         Some(Confinement {
-            kind,
-            helper: self.settings.wiggum.clone(),
-            writable: outermost(writable),
             read_only: [inner.read_only, closed.entries()].concat(),
             writable_again: inner.needed,
-            mounts: self.private_mounts(),
+            mounts: [walls.mounts, self.private_mounts()].concat(),
+            ..walls
         })
     }
 
@@ -243,12 +344,12 @@ impl Engine<'_> {
     fn around_check_in(&self, root: &Path, shared: Option<&Git>, mounts: Vec<Mount>) -> Option<Confinement> {
         let inner = Inner::of(&self.dir, self.dir.agent_dir(self.journal.id), shared);
         let (sandbox, helper) = (&self.settings.sandbox, &self.settings.wiggum);
-        let walls = around_check(sandbox, helper, root, shared)?;
+        let walls = around_check(sandbox, helper, root, shared, self.dir.path())?;
         Some(Confinement {
             read_only: inner.read_only,
             // A checkout of ours lies in the private state.
             writable_again: vec![root.to_owned()],
-            mounts,
+            mounts: [walls.mounts, mounts].concat(),
             ..walls
         })
     }
@@ -259,24 +360,59 @@ pub fn make_caches() {
     Places { home: home(), env: own_environment().collect() }.make_caches();
 }
 
+/// The walls around an agent that works there. `private` is where the private state of its loop is.
+pub fn around_agent(
+    sandbox: &Sandbox,
+    helper: &Path,
+    agent: &Agent,
+    workspace: Vec<PathBuf>,
+    git: Option<&Git>,
+    private: &Path,
+) -> Option<Confinement> {
+    let places = Places { home: home(), env: environment(agent) };
+    let own = places.own(agent.driver.as_ref());
+    around(sandbox, helper, &places, [workspace, own.clone()].concat(), &own, git, private)
+}
+
 /// The walls around a check that runs there: it writes where an agent does, but for an agent's own directories.
-pub fn around_check(sandbox: &Sandbox, helper: &Path, root: &Path, git: Option<&Git>) -> Option<Confinement> {
-    let kind = sandbox.kind.clone()?;
+pub fn around_check(
+    sandbox: &Sandbox,
+    helper: &Path,
+    root: &Path,
+    git: Option<&Git>,
+    private: &Path,
+) -> Option<Confinement> {
     let places = Places { home: home(), env: own_environment().collect() };
-    let mut writable = vec![root.to_owned()];
+    around(sandbox, helper, &places, vec![root.to_owned()], &[], git, private)
+}
+
+fn around(
+    sandbox: &Sandbox,
+    helper: &Path,
+    places: &Places,
+    mut writable: Vec<PathBuf>,
+    own: &[PathBuf],
+    git: Option<&Git>,
+    private: &Path,
+) -> Option<Confinement> {
+    let kind = sandbox.kind.clone()?;
+    // A work tree's own repository and the one it shares with others may both lie elsewhere.
     let repository = git.into_iter().flat_map(|git| [git.git_dir(), git.common_dir()]);
     writable.extend(repository.filter_map(|dir| dir.canonicalize().ok()));
     writable.extend(DEVICES.iter().map(PathBuf::from));
     writable.extend(places.temporary());
     writable.extend(places.caches());
     writable.extend(sandbox.writable.iter().filter_map(|path| places.at_home(path)));
+    let writable = outermost(writable);
+    let hidden = sandbox.hidden(places, own, private);
     Some(Confinement {
         kind,
         helper: helper.to_owned(),
-        writable: outermost(writable),
         read_only: Vec::new(),
         writable_again: Vec::new(),
-        mounts: Vec::new(),
+        mounts: hidden.seen(&writable, &sandbox.named(places)),
+        hidden: hidden.places,
+        writable,
     })
 }
 
@@ -300,6 +436,7 @@ pub(crate) fn around_git(settings: &Settings, git: &Git) -> Result<Option<Confin
         writable: outermost(writable),
         read_only: Vec::new(),
         writable_again: Vec::new(),
+        hidden: Vec::new(),
         mounts: Vec::new(),
     }))
 }
@@ -372,14 +509,39 @@ impl Places {
 
     fn variables<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = PathBuf> + 'a {
         let place = |name: &&str| {
-            let (variable, rest) = name.split_once('/').unwrap_or((name, ""));
-            self.env.get(variable).filter(|path| path.is_absolute()).map(|path| path.join(rest))
+            let (variable, rest) =
+                name.split_once('/').map_or((*name, None), |(name, rest)| (name, Some(rest)));
+            let path = self.env.get(variable).filter(|path| path.is_absolute())?;
+            // A slash at the end would make a directory of a file.
+            Some(rest.map_or_else(|| path.clone(), |rest| path.join(rest)))
         };
         names.iter().filter_map(place)
     }
 
     fn temporary(&self) -> Vec<PathBuf> {
         ["/tmp", "/var/tmp"].iter().map(PathBuf::from).chain(self.variables(&["TMPDIR"])).collect()
+    }
+
+    fn credentials(&self) -> Vec<PathBuf> {
+        let tokens = self.at_home("~/.config/wiggum").into_iter().flat_map(fs::read_dir).flatten().flatten();
+        let tokens = tokens
+            .map(|entry| entry.path())
+            .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().contains("token")));
+        let moved = self.variables(&["GNUPGHOME", "GH_CONFIG_DIR", "KUBECONFIG"]);
+        self.all_at_home(&CREDENTIALS).chain(tokens).chain(moved).collect()
+    }
+
+    /// Where such sockets are, also where a variable says it.
+    fn sockets(&self) -> Vec<PathBuf> {
+        let user = rustix::process::getuid().as_raw();
+        let tmux = self.env.get("TMUX_TMPDIR").map_or("/tmp".into(), Clone::clone);
+        let named = self.variables(&["SSH_AUTH_SOCK"]);
+        // Some containers say that it is /tmp.
+        let own = self.variables(&["XDG_RUNTIME_DIR"]).flat_map(|dir| OF_USER.map(|name| dir.join(name)));
+        let addresses = ["DOCKER_HOST", "CONTAINER_HOST", "DBUS_SESSION_BUS_ADDRESS"];
+        let addresses = addresses.iter().filter_map(|name| socket_of(self.env.get(*name)?.to_str()?));
+        let usual = [format!("/run/user/{user}").into(), tmux.join(format!("tmux-{user}"))];
+        self.all_at_home(&SOCKETS).chain(usual).chain(named).chain(own).chain(addresses).collect()
     }
 
     fn caches(&self) -> Vec<PathBuf> {
@@ -424,7 +586,7 @@ impl Places {
     fn own(&self, driver: &dyn Driver) -> Vec<PathBuf> {
         let known = driver.own_paths();
         if known.is_empty() {
-            return self.of_anybody();
+            return self.of_anybody(driver.program());
         }
         let known: Vec<PathBuf> = known
             .iter()
@@ -435,21 +597,38 @@ impl Places {
         known
     }
 
-    fn of_anybody(&self) -> Vec<PathBuf> {
+    /// Of an agent that is not known: the places of those that are, which it may start, and those that have its name.
+    /// Whatever else it needs its user names.
+    fn of_anybody(&self, program: Option<&str>) -> Vec<PathBuf> {
         let families = Family::ALL.iter().flat_map(|family| self.all_at_home(family.own_paths()));
         let others = self.all_at_home(&OTHER_AGENTS);
         let variables = Family::ALL.iter().flat_map(|family| self.variables(family.path_variables()));
+        let is_own = |name: &&str| {
+            let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+            is_plain && !name.is_empty() && !NO_AGENTS.contains(name)
+        };
+        let named = program.filter(is_own).into_iter().flat_map(|name| self.of_name(name));
+        families.chain(others).chain(variables).chain(named).collect()
+    }
+
+    /// Directories of this name that are there. Nobody made a link to somewhere else of them.
+    fn of_name(&self, name: &str) -> Vec<PathBuf> {
         let shared = SHARED.iter().filter_map(|(variable, usual)| {
             let moved = self.env.get(*variable).filter(|path| path.is_absolute()).cloned();
-            moved.or_else(|| self.at_home(usual))
+            Some(moved.or_else(|| self.at_home(usual))?.join(name))
         });
-        let shared = shared.flat_map(|dir| fs::read_dir(dir).into_iter().flatten().flatten());
-        let shared = shared
-            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-            .filter(|entry| !NOT_SHARED.iter().any(|name| entry.file_name() == *name))
-            .map(|entry| entry.path());
-        families.chain(others).chain(variables).chain(shared).collect()
+        let hidden = self.at_home(format!("~/.{name}"));
+        let is_directory = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+        shared.chain(hidden).filter(is_directory).collect()
     }
+}
+
+/// The file of `unix:///path` and of `unix:path=/path,guid=…`.
+fn socket_of(address: &str) -> Option<PathBuf> {
+    let rest = address.strip_prefix("unix:")?;
+    let path = rest.strip_prefix("path=").or_else(|| rest.strip_prefix("//"))?;
+    let path = path.split([',', ';']).next()?;
+    path.starts_with('/').then(|| path.into())
 }
 
 /// Nobody can be allowed to write to what is not there, and an agent's first start makes its
@@ -534,7 +713,7 @@ mod tests {
         assert!(!landlock.leaves_open(Path::new("/var/lib/wiggum")));
         assert_eq!(landlock.says_of(Path::new("/var/lib/wiggum")), "confined");
         // Bwrap makes it read-only wherever it lies, and without a sandbox that is said already.
-        let bwrap = sandbox(Some(Kind::Bwrap { program: PathBuf::from("/usr/bin/bwrap") }));
+        let bwrap = sandbox(Some(Kind::Bwrap { program: PathBuf::from("/usr/bin/bwrap"), landlock: true }));
         assert!(!bwrap.leaves_open(Path::new("/tmp/state/wiggum")));
         assert!(!sandbox(None).leaves_open(Path::new("/tmp/state/wiggum")));
     }
@@ -546,17 +725,24 @@ mod tests {
     }
 
     #[test]
-    fn of_an_unknown_agent_shells_and_git_stay_out() {
+    fn an_unknown_agent_gets_what_has_its_name() {
         let home = tempfile::tempdir().unwrap();
-        for dir in [".config/git", ".config/fish", ".config/some-agent", ".local/share/some-agent", ".ssh"] {
+        for dir in
+            [".config/git", ".config/fish", ".config/some-agent", ".local/share/some-agent", ".some-agent"]
+        {
             fs::create_dir_all(home.path().join(dir)).unwrap();
         }
+        fs::create_dir_all(home.path().join(".ssh")).unwrap();
         std::os::unix::fs::symlink(home.path().join(".ssh"), home.path().join(".config/link")).unwrap();
         let places = Places { home: Some(home.path().to_owned()), env: BTreeMap::new() };
-        let all = places.of_anybody();
-        let has = |dir: &str| all.contains(&home.path().join(dir));
-        assert!(has(".config/some-agent") && has(".local/share/some-agent") && has(".claude"));
-        assert!(!has(".config/git") && !has(".config/fish") && !has(".config/link") && !has(".config"));
+        let has =
+            |program: Option<&str>, dir: &str| places.of_anybody(program).contains(&home.path().join(dir));
+        for dir in [".config/some-agent", ".local/share/some-agent", ".some-agent"] {
+            assert!(has(Some("some-agent"), dir) && !has(Some("other"), dir) && !has(None, dir), "{dir}");
+        }
+        assert!(has(None, ".claude"));
+        assert!(!has(Some("git"), ".config/git") && !has(Some("fish"), ".config/fish"));
+        assert!(!has(Some("link"), ".config/link") && !has(Some(""), ".config") && !has(Some(".."), "."));
     }
 
     /// Directories that all programs share hold the private state as well.

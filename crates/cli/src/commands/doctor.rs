@@ -2,6 +2,7 @@
 //! does what is safe ([`fix`]); otherwise it changes nothing.
 
 mod fix;
+mod sandbox_rules;
 mod stored;
 
 use std::os::unix::fs::PermissionsExt;
@@ -91,6 +92,9 @@ impl Finding {
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<ExitCode, Failure> {
     if args.fix {
         refuse_inside_agent()?;
+    }
+    if args.sandbox {
+        return sandbox_rules::print(args);
     }
     let mut findings = examine()?;
     if args.fix {

@@ -302,7 +302,8 @@ pub(crate) const KEYS: &[Key] = &[
         flag: Some("--sandbox"),
         other_variables: &["WIGGUM_SANDBOX"],
         help: "What keeps agents from writing outside of the workspace, their own directories, caches and temporary \
-               files: the kernel's landlock, the program bwrap, none, or auto for the first that works.",
+               files: the program bwrap, which also hides credentials and sockets of others, the kernel's landlock, \
+               none, or auto for the first of these that works.",
         get: |config| Value::Text(config.agent.sandbox.word().to_owned()),
         set: |config, value| config.agent.sandbox = Choice::from_word(&value.text()),
         ..Key::of(Shape::Choice(Choice::WORDS))
@@ -313,6 +314,24 @@ pub(crate) const KEYS: &[Key] = &[
         example: Some("[\"~/.gnupg\", \"../shared\"]"),
         get: |config| Value::List(config.agent.writable.clone()),
         set: |config, value| config.agent.writable = value.list(),
+        ..Key::of(Shape::Words)
+    },
+    Key {
+        path: "agent.readable",
+        help: "Credentials of other programs that agents see in the sandbox bwrap, which hides them otherwise. `~/` is \
+               your home directory.",
+        example: Some("[\"~/.config/gh\"]"),
+        get: |config| Value::List(config.agent.readable.clone()),
+        set: |config, value| config.agent.readable = value.list(),
+        ..Key::of(Shape::Words)
+    },
+    Key {
+        path: "agent.sockets",
+        help: "Sockets of daemons (docker, D-Bus, tmux, ssh-agent) that agents see in the sandbox bwrap, which hides \
+               them otherwise.",
+        example: Some("[\"/run/docker.sock\"]"),
+        get: |config| Value::List(config.agent.sockets.clone()),
+        set: |config, value| config.agent.sockets = value.list(),
         ..Key::of(Shape::Words)
     },
     Key {

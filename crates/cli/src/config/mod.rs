@@ -139,6 +139,8 @@ pub(crate) struct AgentConfig {
     pub(crate) pass_env: Vec<String>,
     pub(crate) sandbox: Choice,
     pub(crate) writable: Vec<String>,
+    pub(crate) readable: Vec<String>,
+    pub(crate) sockets: Vec<String>,
 }
 
 /// Where a value came from. The order is the precedence: later wins.

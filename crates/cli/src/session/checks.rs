@@ -78,7 +78,10 @@ impl Walls {
         }
         // Tools that know the whole repository write at its root, wherever the agent works in it.
         let root = git.as_ref().map_or(workspace, Git::root);
-        let confinement = wiggum_engine::around_check(&sandbox, &helper, root, git.as_ref());
+        // Nothing of it is a check's to see.
+        let private = super::state::kept_for(workspace, "sessions");
+        let private = private.parent().unwrap_or(&private);
+        let confinement = wiggum_engine::around_check(&sandbox, &helper, root, git.as_ref(), private);
         let passed: Vec<&str> = sandbox.checks.pass_env.iter().map(String::as_str).collect();
         let withheld = wiggum_engine::withheld(&passed);
         Ok(Self { confinement, withheld, rules: sandbox.checks })

@@ -11,8 +11,6 @@ const TOKEN: &str = "tok-5f7a9c1e3b2d4f60";
 
 /// What the agent's test tries. Results go to a temporary directory, where a check may write.
 const ATTACKS: &str = r#"
-ENGINE_PID=$(cat "$TMPDIR/engine" 2> /dev/null)
-export ENGINE_PID
 try() { if sh -c "$2" > /dev/null 2>&1; then echo "$1: done"; else echo "$1: refused"; fi >> "$TMPDIR/tried"; }
 echo run >> "$TMPDIR/runs"
 try shell 'echo x >> ~/.bashrc'
@@ -30,7 +28,7 @@ try link 'ln -sf ~ "$TMPDIR/l" && echo x >> "$TMPDIR/l/.bashrc"'
 try orphan 'setsid sh -c "echo x >> ~/.bashrc"'
 try token 'test -n "$DEPLOY_TOKEN"'
 try token-of-others 'for p in /proc/[0-9]*/environ; do grep -qsz ^DEPLOY_TOKEN= "$p" && exit 0; done; exit 1'
-try kill 'kill -0 "$ENGINE_PID" && test -n "$ENGINE_PID"'
+try kill 'for p in /proc/[0-9]*; do tr "\0" " " < "$p/cmdline" | grep -qe "[-]-agent-command" && kill -0 "${p#/proc/}" && exit 0; done; exit 1'
 try address 'test -n "$PIP_INDEX_URL"'
 true
 "#;
@@ -58,8 +56,7 @@ fn furnished() -> Sandbox {
 /// The agent writes the attack into what the check runs, and changes the check as well.
 fn with_attack(sandbox: &Sandbox) -> String {
     fs::write(sandbox.base().join("attack.sh"), ATTACKS).unwrap();
-    "cp \"$SANDBOX/attack.sh\" product.sh; echo '# more' >> verify.sh; echo $PPID > \"$TMPDIR/engine\"; claim"
-        .to_owned()
+    "cp \"$SANDBOX/attack.sh\" product.sh; echo '# more' >> verify.sh; claim".to_owned()
 }
 
 fn outcomes(sandbox: &Sandbox) -> (Vec<String>, usize) {

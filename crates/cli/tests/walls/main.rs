@@ -7,7 +7,9 @@
 mod checks;
 mod git;
 mod obeyed;
+mod people;
 mod secrets;
+mod sight;
 #[path = "../support/mod.rs"]
 mod support;
 

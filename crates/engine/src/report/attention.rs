@@ -4,6 +4,7 @@ use serde::Serialize;
 use wiggum_core::event::FlagKind;
 
 use super::{Report, TaskReport};
+use crate::Sandbox;
 use crate::desk::inbox::how_to_answer;
 
 /// Something worth a look, and where to look.
@@ -44,6 +45,10 @@ pub(super) fn of(report: &Report, answered: &[String]) -> Vec<Attention> {
             format!("wiggum show {0}; wiggum retry {0}", task.id),
         );
     }
+    if is_unconfined(&report.sandbox) {
+        let what = format!("agents ran without a sandbox ({})", report.sandbox);
+        note("sandbox", None, what, "install bubblewrap, or use a kernel with Landlock".to_owned());
+    }
     for (task, attempt) in report.attempts() {
         for flag in attempt.flags.iter().filter(|flag| is_grave(flag.kind)) {
             let words = flag_words(flag.kind, &flag.what);
@@ -64,6 +69,11 @@ pub(super) fn of(report: &Report, answered: &[String]) -> Vec<Attention> {
         note("skipped", Some(&task.id), "skipped".to_owned(), format!("wiggum retry {}", task.id));
     }
     found
+}
+
+/// Could none be had? Whoever configured that knows it.
+fn is_unconfined(sandbox: &str) -> bool {
+    sandbox.strip_prefix(Sandbox::NONE).is_some_and(|rest| !rest.starts_with(Sandbox::AS_CONFIGURED))
 }
 
 /// What every agent may do, and what was put back and can do no harm any more, is in the attempt's own account. Words

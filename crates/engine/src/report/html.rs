@@ -58,6 +58,7 @@ fn summary(report: &Report, out: &mut String) {
         ("time at work", report.time_at_work()),
         ("cost", money(&report.cost.total)),
         ("agent", status.agent.clone()),
+        ("sandbox", report.sandbox.split(':').next().unwrap_or_default().to_owned()),
         ("backlog", status.backlog.clone()),
         ("exit code", report.exit_code.map_or_else(|| "still running".to_owned(), |code| code.to_string())),
     ];

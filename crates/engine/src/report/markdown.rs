@@ -32,6 +32,9 @@ fn heading(report: &Report, out: &mut String) {
     line!(out, "| | |\n|---|---|");
     line!(out, "| backlog | {} |", plain(&status.backlog));
     line!(out, "| agent | {} |", plain(&status.agent));
+    if !report.sandbox.is_empty() {
+        line!(out, "| sandbox | {} |", plain(&report.sandbox));
+    }
     line!(
         out,
         "| tasks | {} of {} done{}{}{} |",

@@ -40,6 +40,8 @@ pub struct Report {
     #[serde(flatten)]
     pub status: Status,
     pub exit_code: Option<u8>,
+    /// What agents were kept in, at the last start.
+    pub sandbox: String,
     /// When it was made; times of what is under way are told up to then.
     pub made_at: Timestamp,
     /// Of all runs; `current_iteration` and `active_seconds` are those of the last one.
@@ -181,6 +183,7 @@ struct Account {
     commits: HashMap<String, String>,
     cost: CostReport,
     timeline: Vec<Moment>,
+    sandbox: String,
     /// The time at work of the runs before the last one.
     former_ms: u64,
 }
@@ -189,6 +192,9 @@ impl Account {
     fn take(&mut self, envelope: &Envelope) {
         if matches!(envelope.event, Event::RunStarted { .. }) {
             self.former_ms = self.former_ms.saturating_add(self.state.run.active_ms);
+        }
+        if let Event::RunStarted { sandbox, .. } | Event::RunResumed { sandbox, .. } = &envelope.event {
+            self.sandbox.clone_from(sandbox);
         }
         self.state.apply(envelope);
         self.timeline.extend(timeline::moment(envelope));
@@ -312,6 +318,7 @@ impl Account {
             total_active_seconds: seconds(self.former_ms.saturating_add(active_ms)),
             status,
             exit_code: self.state.run.ended.as_ref().map(|(reason, _)| reason.exit_code()),
+            sandbox: self.sandbox,
             attention: Vec::new(),
             tasks,
             cost: self.cost,

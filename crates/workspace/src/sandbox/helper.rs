@@ -11,10 +11,10 @@ use super::{HELPER, SandboxError, landlock};
 
 /// `landlock PLACE… -- PROGRAM ARGUMENT…`
 pub(super) const LANDLOCK: &str = "landlock";
-/// `bwrap ITS-PATH ITS-ARGUMENT… -- PROGRAM ARGUMENT…`
+/// `bwrap ITS-PATH ITS-ARGUMENT… -- landlock PLACE… -- PROGRAM ARGUMENT…`, or with [`INSIDE`] instead
 pub(super) const BWRAP: &str = "bwrap";
-/// `inside -- PROGRAM ARGUMENT…`: what bwrap starts.
-const INSIDE: &str = "inside";
+/// `inside -- PROGRAM ARGUMENT…`: what bwrap starts where the kernel has no Landlock.
+pub(super) const INSIDE: &str = "inside";
 pub(super) const END: &str = "--";
 
 /// Becomes the program that the arguments after [`HELPER`] name, confined as they say. Returns only
@@ -27,6 +27,7 @@ pub fn become_program(arguments: impl IntoIterator<Item = OsString>) -> SandboxE
     match how.to_str() {
         Some(LANDLOCK) => {
             let places: Vec<PathBuf> = before.into_iter().map(Into::into).collect();
+            signals::heed_stop();
             match landlock::confine(&places).and_then(|_| give_up_powers()) {
                 Ok(()) => exec(after),
                 Err(error) => error,
@@ -57,13 +58,13 @@ fn give_up_powers() -> Result<(), SandboxError> {
 /// `bwrap` stays beside the program as its parent and in its group, so it gets every signal too. It
 /// must not fall before the program, which may need its time to end: it ignores what the program
 /// should heed, and what inherits that from it heeds it again.
-fn under_bwrap(mut bwrap: Vec<OsString>, program: Vec<OsString>) -> SandboxError {
+fn under_bwrap(mut bwrap: Vec<OsString>, inside: Vec<OsString>) -> SandboxError {
     let own = match std::env::current_exe() {
         Ok(own) => own,
         Err(source) => return SandboxError::Exec { program: HELPER.into(), source },
     };
-    bwrap.extend([END.into(), own.into(), HELPER.into(), INSIDE.into(), END.into()]);
-    bwrap.extend(program);
+    bwrap.extend([END.into(), own.into(), HELPER.into()]);
+    bwrap.extend(inside);
     signals::ignore_stop();
     exec(bwrap)
 }

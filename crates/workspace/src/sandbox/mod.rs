@@ -1,8 +1,8 @@
-//! Confining a program to the places it may write to. Everything can still be read.
+//! Confining a program to the places it may write to, and hiding others from it.
 //!
-//! Two ways, both Linux only: Landlock, which the kernel applies to a process and all it starts, and
-//! `bwrap`, which gives it a view of the file system that is read-only elsewhere. Neither is done
-//! between fork and exec: a program is started through a helper (this very binary, by [`HELPER`]),
+//! Two ways, both Linux only: `bwrap`, which gives it a view of the file system that is read-only elsewhere, and
+//! Landlock, which the kernel applies to a process and all it starts, alone or inside of the other. Landlock alone
+//! hides nothing. Neither is done between fork and exec: a program is started through a helper (this very binary, by [`HELPER`]),
 //! which confines itself and then becomes the program. Its process, session and resource limits stay
 //! the same, and so does everything that finds what it leaves behind.
 //!
@@ -37,6 +37,9 @@ pub enum Kind {
     Bwrap {
         /// Where it was found, so that no other can take its place.
         program: PathBuf,
+        /// With Landlock inside, which keeps what a view of the file system cannot: signals, the memory of other
+        /// processes, sockets that are no files.
+        landlock: bool,
     },
 }
 
@@ -62,6 +65,9 @@ pub struct Confinement {
     /// make such exceptions: whoever may write to a directory may write to all of it.
     pub read_only: Vec<PathBuf>,
     pub writable_again: Vec<PathBuf>,
+    /// Directories that look empty and files that cannot be opened, before anything that is read-only or writable
+    /// inside of them. Only where [`Kind::can_mount`].
+    pub hidden: Vec<PathBuf>,
     /// What is seen in another place than where it is; later ones lie over earlier ones. Only where [`Kind::can_mount`].
     pub mounts: Vec<Mount>,
 }
@@ -111,27 +117,28 @@ pub fn landlock() -> Result<Kind, SandboxError> {
 
 /// Looks for `bwrap` and tries it.
 pub fn bwrap() -> Result<Kind, SandboxError> {
-    bwrap::probe().map(|program| Kind::Bwrap { program })
+    let inside = landlock::probe().is_ok();
+    bwrap::probe().map(|program| Kind::Bwrap { program, landlock: inside })
 }
 
 impl Confinement {
     /// The arguments that make the helper become `program` with its own arguments.
     pub(crate) fn arguments(&self, program: OsString, args: &[OsString]) -> Vec<OsString> {
         let mut all: Vec<OsString> = vec![HELPER.into()];
-        all.push(match &self.kind {
-            Kind::Landlock(_) => helper::LANDLOCK.into(),
-            Kind::Bwrap { .. } => helper::BWRAP.into(),
-        });
         match &self.kind {
-            Kind::Landlock(_) => all.extend(self.writable.iter().map(Into::into)),
-            Kind::Bwrap { program } => {
-                all.push(program.into());
-                all.extend(bwrap::arguments(
-                    &self.writable,
-                    &self.read_only,
-                    &self.writable_again,
-                    &self.mounts,
-                ));
+            Kind::Landlock(_) => {
+                all.push(helper::LANDLOCK.into());
+                all.extend(self.writable.iter().map(Into::into));
+            }
+            Kind::Bwrap { program: bwrap, landlock } => {
+                all.extend([helper::BWRAP.into(), bwrap.into()]);
+                all.extend(bwrap::arguments(self));
+                all.extend(
+                    [helper::END, if *landlock { helper::LANDLOCK } else { helper::INSIDE }].map(Into::into),
+                );
+                let mounted = self.mounts.iter().filter(|mount| mount.writable).map(|mount| &mount.at);
+                let places = self.writable.iter().chain(&self.writable_again).chain(mounted);
+                all.extend(places.filter(|_| *landlock).map(Into::into));
             }
         }
         all.push(helper::END.into());
@@ -146,7 +153,8 @@ impl std::fmt::Display for Kind {
         f.write_str(match self {
             Self::Landlock(Strength::Full | Strength::WithoutScopes) => "landlock",
             Self::Landlock(Strength::WithoutTruncation) => "landlock of an old kernel",
-            Self::Bwrap { .. } => "bwrap",
+            Self::Bwrap { landlock: true, .. } => "bwrap with landlock",
+            Self::Bwrap { landlock: false, .. } => "bwrap",
         })
     }
 }
