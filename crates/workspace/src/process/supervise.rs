@@ -45,6 +45,8 @@ pub(super) struct Supervisor {
     started: Instant,
     /// Becomes readable when the program has ended.
     exit: OwnedFd,
+    /// Its parent in the sandbox tells a signal as a shell does, by its code.
+    signal_as_code: bool,
     stdin: Option<Feed>,
     stdout: Option<File>,
     stderr: Option<File>,
@@ -99,6 +101,7 @@ impl Supervisor {
                 return Err(LaunchError::Supervise { command: shown, source });
             }
         };
+        let signal_as_code = launch.confinement.as_ref().is_some_and(|walls| walls.kind.can_mount());
         let stdin = stdin.zip(match launch.stdin {
             Input::Nothing | Input::Pipe(_) => None,
             Input::Bytes(bytes) => Some(bytes),
@@ -109,6 +112,7 @@ impl Supervisor {
             survivors,
             started,
             exit,
+            signal_as_code,
             stdin: stdin.map(|(pipe, bytes)| Feed { pipe, bytes, written: 0 }),
             stdout: Some(stdout),
             stderr: Some(stderr),
@@ -282,6 +286,9 @@ impl Supervisor {
             status.map_or((None, None), |status| (status.exit_status(), status.terminating_signal()));
         match (why, code, signal) {
             (Some(Stop::TimedOut), _, _) => Exit::TimedOut,
+            (Some(Stop::Asked) | None, Some(code @ 129..160), _) if self.signal_as_code => {
+                Exit::Signal { signal: code - 128 }
+            }
             (Some(Stop::Asked) | None, Some(code), _) => Exit::Code { code },
             (Some(Stop::Asked) | None, None, Some(signal)) => Exit::Signal { signal },
             (Some(Stop::Asked) | None, None, None) => Exit::Code { code: -1 },
