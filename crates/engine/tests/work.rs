@@ -378,7 +378,7 @@ fn own_words_never_repeat_a_call() {
     let refused = || CallOutcome::Refused { message: "busy".to_owned() };
     let told = |ended: &Ended, what: &str| {
         ended.events.iter().any(
-            |event| matches!(event, Event::Noticed { message, .. } if message.contains("still open") && message.contains(what)),
+            |event| matches!(event, Event::RequestRefused { why, .. } if why.contains("still open") && why.contains(what)),
         )
     };
 
