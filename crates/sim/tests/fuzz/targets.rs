@@ -36,7 +36,16 @@ pub(crate) const TARGETS: [(&str, Target); 9] = [
 
 pub(crate) fn backlog(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    for name in ["tasks.json", "PRD.json", "fix_plan.md", "Plan.md"] {
+    for name in [
+        "tasks.json",
+        "PRD.json",
+        "fix_plan.md",
+        "Plan.md",
+        "issues.jsonl",
+        "tasks.yaml",
+        "sprint-status.yaml",
+        "ROADMAP.md",
+    ] {
         let Ok(mut backlog) = Backlog::parse(name, text.as_ref()) else { continue };
         let first = backlog.tasks().first().map(|task| task.id.clone());
         if let Some(id) = first {
