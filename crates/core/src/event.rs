@@ -870,6 +870,8 @@ pub enum FlagKind {
     IgnoreRules,
     /// Notes that later agents read were changed.
     NotesChanged,
+    /// The product asks now whether it is being tested, and may behave otherwise then.
+    AsksIfTested,
 }
 
 /// What came of a check before any agent worked.

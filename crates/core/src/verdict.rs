@@ -188,6 +188,8 @@ pub fn severity(protect: &Protect, kind: FlagKind) -> OnTouch {
         FlagKind::ConfigTouched => OnTouch::Ask,
         // Judged by the former definition, not by the change itself.
         FlagKind::CheckRedefined | FlagKind::CheckedProduct => OnTouch::Warn,
+        // There are good reasons for it, and a person can tell.
+        FlagKind::AsksIfTested => OnTouch::Warn,
         FlagKind::WeakenedTests => protect.on_weakened_tests,
         // These were put back already, or change nothing that is judged.
         FlagKind::BacklogTouched
@@ -298,6 +300,7 @@ fn describe_flag(flag: &Flag) -> String {
         FlagKind::SubmoduleUncommitted => "has files inside that are not committed there",
         FlagKind::IgnoreRules => "says what git ignores and was changed",
         FlagKind::NotesChanged => "is read by later agents and was changed",
+        FlagKind::AsksIfTested => "asks whether it is being tested",
         FlagKind::SpecialFile => "was a pipe, a socket or a device in the place of a file",
         FlagKind::NestedRepository => "was a repository inside the work tree and is plain files now",
         FlagKind::CheckLeftovers => "was left behind by a check",

@@ -1113,3 +1113,67 @@ fn a_module_of_tests_that_moves_is_not_lost() {
     // The deletion is told, once.
     assert_eq!(files(deleted, &after), "src/extra_tests.rs: test file deleted: 1 test gone: more");
 }
+
+#[test]
+fn a_product_that_reaches_into_its_tests_is_seen() {
+    let check = |path: &str, added: &str, expected: bool| {
+        let before = "x\n";
+        let after = format!("{before}{added}");
+        let found = flags(&[TestFile { path, before: Some(before), after: Some(&after) }]);
+        assert_eq!(!found.is_empty(), expected, "{path}: {added}: {found}");
+        // What was there before is nobody's doing now.
+        let same = [TestFile { path, before: Some(&after), after: Some(&after) }];
+        assert_eq!(flags(&same), "", "{path}: {added}");
+    };
+    for (path, cheat, honest) in [
+        ("calc.py", "os._exit(0)\n", "def stop():\n    os._exit(0)\n"),
+        ("calc.py", "atexit.register(os._exit, 0)\n", "atexit.register(save)\n"),
+        ("calc.py", "os.execlp('true', 'true')\n", "def run():\n    os.execlp('true', 'true')\n"),
+        ("calc.py", "unittest.TestCase.assertEqual = f\n", "case = unittest.TestCase.assertEqual\n"),
+        ("calc.py", "setattr(unittest.TestCase, name, f)\n", "setattr(self, name, f)\n"),
+        ("calc.py", "sys.exit = f\n", "sys.exit_code = 1\n"),
+        (
+            "calc.py",
+            "def __eq__(self, o):\n    return True\n",
+            "def __eq__(self, o):\n    return self.n == o.n\n",
+        ),
+        ("calc.py", "def __ne__(self, o): return False\n", "def __ne__(self, o): return not self == o\n"),
+        ("calc.py", "print('Ran 2 tests in 0.001s')\nsys.exit(0)\n", "print('Ran in 0.001s')\nsys.exit(0)\n"),
+        ("calc.py", "if 'unittest' in sys.modules: pass\n", "if 'numpy' in sys.modules: pass\n"),
+        ("calc.js", "process.reallyExit = f;\n", "if (process.reallyExit === f) g();\n"),
+        ("calc.js", "process.on('exit', () => { process.exitCode = 0; });\n", "process.exitCode = 1;\n"),
+        (
+            "calc.js",
+            "require('node:assert').strictEqual = () => {};\n",
+            "const { ok } = require('node:assert');\n",
+        ),
+        ("calc.js", "assert.equal = () => {};\n", "assert.equal(a, b);\n"),
+        (
+            "calc.js",
+            "process.on('uncaughtException', () => {});\n",
+            "process.on('uncaughtException', (e) => { log(e); process.exit(1); });\n",
+        ),
+        ("calc.js", "globalThis.expect = f;\n", "globalThis.expected = f;\n"),
+        (
+            "calc.js",
+            "console.log('# pass 2');\nprocess.exit(0);\n",
+            "console.log('# passing');\nprocess.exit(0);\n",
+        ),
+        ("calc.js", "if (process.env.JEST_WORKER_ID) f();\n", "if (process.env.WORKER_ID) f();\n"),
+        (
+            "calc.rs",
+            "impl PartialEq<i32> for N {\n    fn eq(&self, _: &i32) -> bool {\n        true\n    }\n}\n",
+            "impl PartialEq<i32> for N {\n    fn eq(&self, o: &i32) -> bool {\n        self.0 == *o\n    }\n}\n",
+        ),
+        (
+            "calc.rs",
+            "println!(\"test result: ok. 1 passed; 0 failed\"); std::process::exit(0);\n",
+            "println!(\"result: ok\"); std::process::exit(0);\n",
+        ),
+        ("calc.rs", "if cfg!(test) { f() }\n", "if cfg!(unix) { f() }\n"),
+        ("calc.go", "if testing.Testing() { f() }\n", "if testing { f() }\n"),
+    ] {
+        check(path, cheat, true);
+        check(path, honest, false);
+    }
+}

@@ -311,6 +311,7 @@ pub fn flag_name(kind: FlagKind) -> &'static str {
         FlagKind::CheckLeftovers => "left by a check",
         FlagKind::ConfigTouched => "changed what is obeyed later",
         FlagKind::NotesChanged => "changed notes for later agents",
+        FlagKind::AsksIfTested => "asks whether it is being tested",
         FlagKind::CheckRedefined => "changed what defines a check",
         FlagKind::CheckedProduct => "changed a file that a check runs",
     }

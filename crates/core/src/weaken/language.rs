@@ -118,6 +118,13 @@ impl Language {
         suite
     }
 
+    /// A text without comments, and without strings either.
+    pub(super) fn code_of(self, text: &str) -> (String, String) {
+        let code = without_comments(text, self.syntax());
+        let plain = without_strings(&code, self.syntax());
+        (code, plain)
+    }
+
     fn syntax(self) -> Syntax {
         match self {
             Self::Rust | Self::Swift | Self::Annotated | Self::Cpp => {

@@ -12,6 +12,7 @@ mod constant;
 mod hooks;
 mod language;
 mod marks;
+mod product;
 mod python_names;
 mod reader;
 mod strip;
@@ -70,6 +71,17 @@ pub fn governs_tests(path: &str) -> bool {
         || (script && runner && stem.contains("setup"))
 }
 
+/// Can any test of this file fail? In doubt it can: where we cannot read it, or find no tests in it.
+pub fn can_fail(path: &str, text: &str) -> bool {
+    let Some(language) = Language::of(path) else { return true };
+    let suite = language.read(path, text);
+    let is_idle = |test: &TestCase| {
+        let is_marked = suite.marks.iter().any(|mark| place(mark) == test.name);
+        test.assertions == 0 || is_marked
+    };
+    suite.tests.is_empty() || suite.assertions > 0 && !suite.tests.iter().all(is_idle)
+}
+
 /// What the change weakens, one flag per file and way.
 pub fn weakened(files: &[TestFile<'_>]) -> Vec<Flag> {
     let suites: Vec<Compared<'_>> = files.iter().filter_map(Compared::new).collect();
@@ -84,7 +96,42 @@ pub fn weakened(files: &[TestFile<'_>]) -> Vec<Flag> {
         flags.extend(lost_assertions(file, &before, &after));
         flags.extend(trivial_assertions(file, &before, &after));
     }
+    flags.extend(files.iter().flat_map(reaching_into_tests));
     flags
+}
+
+/// What a file that is no test itself does to tests now and did not do before.
+fn reaching_into_tests(file: &TestFile<'_>) -> Vec<Flag> {
+    let language = Language::of(file.path).filter(|_| !is_test_path(file.path) && !governs_tests(file.path));
+    let (Some(language), Some(after)) = (language, file.after) else { return Vec::new() };
+    let (before, after) = (language.code_of(file.before.unwrap_or_default()), language.code_of(after));
+    let read = |(code, plain): &(String, String)| product::reaches_into_tests(language, code, plain);
+    let new = added(&read(&before), read(&after));
+    let asks = |(code, _): &(String, String)| product::asks_if_tested(language, code);
+    let asked = added(&asks(&before), asks(&after));
+    let flag = |kind, detail| Flag { kind, what: file.path.to_owned(), detail };
+    let mut flags = Vec::new();
+    if !new.is_empty() {
+        let detail = format!("the product reaches into the tests: {}", listed(&new));
+        flags.push(flag(FlagKind::WeakenedTests, detail));
+    }
+    if !asked.is_empty() {
+        flags.push(flag(FlagKind::AsksIfTested, listed(&asked)));
+    }
+    flags
+}
+
+/// What is there more often than before.
+fn added<T: PartialEq + Clone>(before: &[T], after: Vec<T>) -> Vec<T> {
+    let mut known = before.to_vec();
+    let is_new = |found: &T| match known.iter().position(|other| other == found) {
+        Some(at) => {
+            known.swap_remove(at);
+            false
+        }
+        None => true,
+    };
+    after.into_iter().filter(is_new).collect()
 }
 
 struct Compared<'a> {

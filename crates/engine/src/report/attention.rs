@@ -91,6 +91,7 @@ fn is_grave(kind: FlagKind) -> bool {
         | FlagKind::SubmoduleUncommitted
         | FlagKind::NestedRepository
         | FlagKind::SpecialFile
+        | FlagKind::AsksIfTested
         | FlagKind::BacklogTouched
         | FlagKind::BranchSwitched => true,
         FlagKind::AgentCommitted
@@ -117,6 +118,7 @@ pub(super) fn flag_words(kind: FlagKind, what: &str) -> String {
         FlagKind::CheckLeftovers => "a check left files behind",
         FlagKind::ConfigTouched => "a file was changed that is obeyed later",
         FlagKind::NotesChanged => "notes for later agents were changed",
+        FlagKind::AsksIfTested => "the product asks whether it is being tested",
         FlagKind::CheckRedefined => "what defines a check was changed",
         FlagKind::CheckedProduct => "a file that a check runs was changed",
     };
