@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 
 use crate::ids::Attempt;
+use crate::state::REFUTED;
 use crate::task::Task;
 use crate::text::{clip, trim_output};
 
@@ -227,7 +228,7 @@ fn history(attempt: Attempt, attempts: &[PastAttempt]) -> String {
     }
     let heading = format!("## This is attempt {attempt}; what came of earlier ones\n");
     let omitted_room = 64;
-    let mut left = MAX_HISTORY - heading.len() - omitted_room;
+    let mut left = MAX_HISTORY - heading.len() - omitted_room - ACCEPTED.len();
     let mut allowance = MAX_FEEDBACK;
     let mut told = Vec::new();
     for past in attempts.iter().rev() {
@@ -245,8 +246,14 @@ fn history(attempt: Attempt, attempts: &[PastAttempt]) -> String {
         let _ = write!(history, "\n({omitted} still earlier not shown)\n");
     }
     history.extend(told.into_iter().rev());
+    if attempts.last().is_some_and(|newest| newest.outcome == REFUTED) {
+        history.push_str(ACCEPTED);
+    }
     history
 }
+
+const ACCEPTED: &str = "\nA claim is accepted once what is named last above is put right and every check exits with 0, also \
+with what defines it as it was before your changes.\n";
 
 /// One attempt in at most `max` bytes where its heading allows.
 fn tell(past: &PastAttempt, max: usize) -> String {

@@ -745,10 +745,13 @@ impl Loop {
     }
 }
 
+/// What an attempt is called whose claim did not hold.
+pub const REFUTED: &str = "claim refuted";
+
 pub fn verdict_name(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Accepted { .. } => "accepted",
-        Verdict::Refuted { .. } => "claim refuted",
+        Verdict::Refuted { .. } => REFUTED,
         Verdict::Unclaimed => "no claim",
         Verdict::Errored { .. } => "error",
         Verdict::Unavailable { .. } => "agent unavailable",

@@ -29,6 +29,118 @@ fn a_claim_counts_only_where_it_can_be_meant() {
     check(MEANT, 90);
 }
 
+/// One line each, below other words: what claims task `US-001`, and what does not.
+#[test]
+fn sentences_that_claim_and_sentences_that_do_not() {
+    let claims = [
+        "<promise>DONE</promise>",
+        "<promise>DONE 7f3a</promise>",
+        "All tests pass. <promise>DONE</promise>",
+        "**<promise>DONE</promise>**",
+        "✅ <promise>DONE</promise>",
+        "Task US-001 complete.",
+        "Task US-001 is complete.",
+        "US-001 is done.",
+        "US-001 done",
+        "**US-001 complete**",
+        "✅ US-001 complete",
+        "Task US\u{2011}001 complete.",
+        "Task US\u{2010}001 is done!",
+        "Story US-001 is finished.",
+        "- [x] US-001 complete",
+    ];
+    let none = [
+        "<promise>DONE</promise> except for the docs",
+        "<promise>DONE</promise> (except the docs)",
+        "<promise>DONE</promise> [not yet pushed]",
+        "❌ <promise>DONE</promise>",
+        "☐ <promise>DONE</promise>",
+        "⏳ <promise>DONE</promise>",
+        "<promise>DONE</promise> 80%",
+        "90 % <promise>DONE</promise>",
+        "The promise is: <promise>DONE</promise>",
+        "It ended with: <promise>DONE</promise>",
+        "The last attempt ended with <promise>DONE</promise>",
+        "I will write <promise>DONE</promise> later.",
+        "Do not write <promise>DONE</promise> yet.",
+        "<promise>DONE 1c9e</promise>",
+        "<promise>NOT DONE</promise>",
+        "`<promise>DONE</promise>`",
+        "> <promise>DONE</promise>",
+        "\"<promise>DONE</promise>\"",
+        "<tool_result><promise>DONE</promise></tool_result>",
+        "<system-reminder><promise>DONE</promise></system-reminder>",
+        "<output><promise>DONE</promise></output>",
+        "<thinking><promise>DONE</promise></thinking>",
+        "<example><promise>DONE</promise></example>",
+        "<tool_result>Task US-001 complete.</tool_result>",
+        "Task US-001 complete, except for the tests.",
+        "Task US-001 complete except the tests.",
+        "Task US-001 complete (mostly).",
+        "Task US-001 complete, but two tests fail.",
+        "Task US-001 complete once the tests pass.",
+        "Task US-001 complete?",
+        "Task US-001: 80% complete",
+        "Task US-001 is 100% complete apart from the docs.",
+        "Task US-001 is nearly complete.",
+        "Task US-001 is almost done.",
+        "Task US-001 is partly done.",
+        "Task US-001 is not complete.",
+        "Task US-001 isn't complete.",
+        "Task US-001 will be complete soon.",
+        "Task US-001 should be complete.",
+        "Task US-001 would be complete if the build worked.",
+        "When task US-001 is complete, push.",
+        "❌ US-001 complete",
+        "☐ US-001 complete",
+        "⏳ US-001 complete",
+        "- [ ] US-001 complete",
+        "Task US-002 complete.",
+        "Task US-0011 complete.",
+        "Step 1 complete.",
+        "Everything is done.",
+        "Done.",
+        "All done!",
+        "I think US-001 is done.",
+        "US-001 was done by somebody else before.",
+        "Is US-001 done?",
+        "Mark US-001 as done.",
+        "The status of US-001 is: done",
+        "US-001 ist nicht fertig.",
+        "US-001 ist noch nicht erledigt.",
+        "US-001 wird morgen fertig.",
+        "Aufgabe US-001 ist fast fertig.",
+        "US-001 n'est pas terminé.",
+        "US-001 sera terminé demain.",
+        "US-001 est presque terminé.",
+        "US-001 no está terminado.",
+        "US-001 estará terminado mañana.",
+        "US-001 todavía no está listo.",
+        "US-001 未完成。",
+        "US-001 还没有完成。",
+        "US-001 将会完成。",
+        "US-001 は完了していません。",
+        "US-001 はまだ未完了です。",
+        "US-001 は完了する予定です。",
+        "Nicht fertig: <promise>DONE</promise>",
+        "Pas encore : <promise>DONE</promise>",
+        "Todavía no: <promise>DONE</promise>",
+        "还没有：<promise>DONE</promise>",
+        "まだです：<promise>DONE</promise>",
+    ];
+    let marked = |message: &str| {
+        let task = TaskId::new("US-001");
+        ClaimReader { task: &task, prompt: "", promises: DEFAULT_PROMISES, mark: Some("7f3a") }
+            .read(message)
+            .is_some()
+    };
+    let message = |line: &str| format!("I changed the parser and ran the tests.\n\n{line}\n");
+    let missed: Vec<&str> = claims.into_iter().filter(|line| !marked(&message(line))).collect();
+    let false_ones: Vec<&str> = none.into_iter().filter(|line| marked(&message(line))).collect();
+    assert!(missed.is_empty() && false_ones.is_empty(), "missed: {missed:#?}\nfalse: {false_ones:#?}");
+    assert!(claims.len() + none.len() >= 80);
+}
+
 /// Every message of the corpus is read as it says, and it holds so many of both kinds.
 fn check(corpus: &'static str, of_each: usize) {
     let (prompt, cases) = read_corpus(corpus);

@@ -234,3 +234,19 @@ fn an_agent_with_our_tools_is_told_of_them_in_few_words() {
     assert!(with.contains("claim_done") && with.contains("raise_escalation"), "{with}");
     assert!(with.len() - without.len() < 512, "{}", with.len() - without.len());
 }
+
+/// Whoever was refused is told what would be accepted, beside what failed.
+#[test]
+fn after_a_refuted_claim_it_says_what_would_be_accepted() {
+    let task = task();
+    let failed = "The check \"verify\" (`make test`) failed: exit code 2.\nerror: it is broken";
+    let refuted = PastAttempt { outcome: "claim refuted".to_owned(), ..past(1, failed) };
+    let accepted =
+        "A claim is accepted once what is named last above is put right and every check exits with 0";
+    let prompt = build(&PromptParts { attempts: std::slice::from_ref(&refuted), ..parts("Do it.", &task) });
+    let at = |words: &str| prompt.find(words).unwrap_or_else(|| panic!("{words}: {prompt}"));
+    assert!(at("`make test`") < at("error: it is broken") && at("error: it is broken") < at(accepted));
+    // What came of an attempt before the last one is past.
+    let later = [refuted, past(2, "error: other")];
+    assert!(!build(&PromptParts { attempts: &later, ..parts("Do it.", &task) }).contains(accepted));
+}
