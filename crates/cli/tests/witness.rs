@@ -534,3 +534,31 @@ fn done_by_a_persons_word_leaves_the_kept_work_out_and_says_so() {
     sandbox.run("exit 1", &["--verify", "true"]).exits(0).says("is not in the tree (`git show ");
     assert_eq!(sandbox.state_of("A"), "done");
 }
+
+/// A loop stays with its backlog, whatever an attempt puts before it.
+#[test]
+fn a_new_backlog_takes_no_loop_over() {
+    let begun = || {
+        let sandbox = Sandbox::new();
+        sandbox.write("TODO.md", "- [ ] **T1**: One\n- [ ] **T2**: Two\n");
+        sandbox.commit_all("backlog");
+        sandbox
+    };
+    let sandbox = begun();
+    let makes_another = format!("cat > PRD.json <<'X'\n{}\nX\nclaim", support::prd(&["EVIL"]));
+    sandbox.run(&makes_another, &["--max-iterations", "1"]).exits(3);
+    let run = sandbox.run("echo a > a.txt; claim", &[]).exits(0);
+    assert_eq!(sandbox.worked_on(), ["T1", "T2"]);
+    let told =
+        "TODO.md is taken, which a loop works on already; PRD.json is new: `wiggum run PRD.json` takes it";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+    // Whoever wants it, names it; from then on it is as any other.
+    sandbox.run("echo b > b.txt; claim", &["PRD.json"]).exits(0);
+    assert_eq!(sandbox.wiggum(&["run", "--headless", "--agent-command", "false"]).code(), Some(0));
+    // Where nobody has worked yet, the usual order holds.
+    let sandbox = begun();
+    sandbox.write("PRD.json", &support::prd(&["A"]));
+    sandbox.commit_all("another");
+    sandbox.run("echo a > a.txt; claim", &[]).exits(0);
+    assert_eq!(sandbox.worked_on(), ["A"]);
+}

@@ -18,8 +18,8 @@ pub(crate) struct Chosen {
 }
 
 /// The backlog that was named on the command line or in the environment; else the one of the loop whose agent calls;
-/// else the nearest one below the repository's root; else the one that is configured; else the first of the usual
-/// names at the root.
+/// else the nearest one below the repository's root; else the one that is configured; else the one that a loop works on
+/// already, if the first is new; else the first of the usual names at the root.
 pub(crate) fn choose(here: &Surroundings, config: &Config) -> Result<Chosen, Failure> {
     let is_named = match config.source("backlog") {
         ConfigSource::Flag { .. } | ConfigSource::Environment { .. } => true,
@@ -43,6 +43,15 @@ pub(crate) fn choose(here: &Surroundings, config: &Config) -> Result<Chosen, Fai
             None => return Ok(Chosen { path, why: None }),
         };
         return Ok(Chosen { path, why: Some(format!("{why}; `wiggum run FILE` names another")) });
+    }
+    let used = if config.backlog.is_none() { used_before(here) } else { None };
+    if let Some(path) = used {
+        let first = usual(&here.workspace).next().map_or_else(String::new, |first| name(&first));
+        let (used, first) = (name(&path), first);
+        let why = format!(
+            "{used} is taken, which a loop works on already; {first} is new: `wiggum run {first}` takes it"
+        );
+        return Ok(Chosen { path, why: Some(why) });
     }
     let path = find_backlog(&here.workspace, config.backlog.as_deref())?;
     let others: Vec<String> = match config.backlog {
@@ -81,6 +90,19 @@ fn own_loops(here: &Surroundings) -> Option<PathBuf> {
     let loops = Loops::of(&here.checkout().ok()?).ok().flatten()?;
     let record = loops.select(Some(&id)).ok()?;
     here.workspace.join(&record.identity.backlog).canonicalize().ok()
+}
+
+/// What a loop works on already, where a file that nobody has worked on would come before it: an agent may have made
+/// that one. A person can name it.
+fn used_before(here: &Surroundings) -> Option<PathBuf> {
+    let found: Vec<PathBuf> = usual(&here.workspace).collect();
+    let (first, others) = found.split_first().filter(|(_, others)| !others.is_empty())?;
+    let loops = Loops::of(&here.checkout().ok()?).ok().flatten()?;
+    let over = |path: &Path| loops.over(&name_inside(&here.workspace, path)).ok().flatten();
+    if over(first).is_some() {
+        return None;
+    }
+    others.iter().find(|other| over(other).is_some()).cloned()
 }
 
 /// The nearest directory above that is not the workspace itself, and has a backlog.
