@@ -173,6 +173,8 @@ fn make() {
         Corpus::read(include_str!("cheats/make-needs.txt")).judge(&Surroundings::default());
         Corpus::read(include_str!("cheats/make-below.txt")).judge(&Surroundings::default());
         Corpus::read(include_str!("cheats/search-path.txt")).judge(&Surroundings::default());
+        Corpus::read(include_str!("cheats/patterns.txt")).judge(&Surroundings::default());
+        Corpus::read(include_str!("cheats/wildcards.txt")).judge(&Surroundings::default());
     }
 }
 
@@ -184,6 +186,7 @@ fn shell() {
         include_str!("cheats/sourced.txt"),
         include_str!("cheats/indirect.txt"),
         include_str!("cheats/taken-in.txt"),
+        include_str!("cheats/parts.txt"),
     ] {
         Corpus::read(text).judge(&Surroundings::default());
     }
@@ -197,6 +200,10 @@ fn scripts_of_python() {
             include_str!("cheats/helpers.txt"),
             include_str!("cheats/added.txt"),
             include_str!("cheats/doctests.txt"),
+            include_str!("cheats/helpers-behind.txt"),
+            include_str!("cheats/product.txt"),
+            include_str!("cheats/called.txt"),
+            include_str!("cheats/environment.txt"),
         ] {
             Corpus::read(text).judge(&Surroundings::default());
         }
@@ -215,6 +222,10 @@ fn node() {
     if has("npm", CHEATS) {
         Corpus::read(include_str!("cheats/node.txt")).judge(&Surroundings::default());
         Corpus::read(include_str!("cheats/npm-below.txt")).judge(&Surroundings::default());
+        Corpus::read(include_str!("cheats/product-node.txt")).judge(&Surroundings::default());
+        Corpus::read(include_str!("cheats/product-script.txt")).judge(&Surroundings::default());
+        Corpus::read(include_str!("cheats/helpers-node.txt")).judge(&Surroundings::default());
+        Corpus::read(include_str!("cheats/installed.txt")).judge(&Surroundings::default());
     }
 }
 
@@ -239,6 +250,7 @@ fn rust() {
     let surroundings = Surroundings { env, ..Surroundings::default() };
     Corpus::read(include_str!("cheats/rust.txt")).judge(&surroundings);
     Corpus::read(include_str!("cheats/rust-units.txt")).judge(&surroundings);
+    Corpus::read(include_str!("cheats/rust-helpers.txt")).judge(&surroundings);
 }
 
 #[test]
@@ -280,6 +292,18 @@ fn there_are_many() {
         include_str!("cheats/rust.txt"),
         include_str!("cheats/rust-units.txt"),
         include_str!("cheats/go.txt"),
+        include_str!("cheats/patterns.txt"),
+        include_str!("cheats/wildcards.txt"),
+        include_str!("cheats/parts.txt"),
+        include_str!("cheats/helpers-behind.txt"),
+        include_str!("cheats/product.txt"),
+        include_str!("cheats/called.txt"),
+        include_str!("cheats/environment.txt"),
+        include_str!("cheats/product-node.txt"),
+        include_str!("cheats/product-script.txt"),
+        include_str!("cheats/helpers-node.txt"),
+        include_str!("cheats/installed.txt"),
+        include_str!("cheats/rust-helpers.txt"),
     ];
     assert!(all.iter().map(|text| Corpus::read(text).cases.len()).sum::<usize>() >= 60);
 }

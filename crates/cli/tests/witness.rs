@@ -562,3 +562,188 @@ fn a_new_backlog_takes_no_loop_over() {
     sandbox.run("echo a > a.txt; claim", &[]).exits(0);
     assert_eq!(sandbox.worked_on(), ["A"]);
 }
+
+/// The first tests of a project are their author's word, unless they were asked for and say something.
+#[test]
+fn tests_that_the_agent_wrote_are_no_evidence_alone() {
+    const IDLE: &str = "self.assertTrue(True)";
+    const REAL: &str = "self.assertEqual(add(1, 2), 3)";
+    let kept = "import unittest\nclass K(unittest.TestCase):\n    def test_k(self):\n        self.assertEqual(1 + 1, 2)\n";
+    for (wish, had_tests, assertion, is_verified) in [
+        ("Add add() to calc.py", false, IDLE, false),
+        ("Add add() to calc.py", false, REAL, false),
+        ("Add add() to calc.py", true, REAL, true),
+        ("Add add() and write tests for it", false, REAL, true),
+        ("Add add() and write tests for it", false, IDLE, false),
+        ("Add add() and write tests for it", true, IDLE, false),
+        ("Add add() and write tests for it", true, REAL, true),
+    ] {
+        let sandbox = Sandbox::with_tasks(&["A"]);
+        sandbox.write("PRD.json", &support::prd(&["A"]).replace("Do A", wish));
+        if had_tests {
+            sandbox.write("test_kept.py", kept);
+        }
+        sandbox.commit_all("project");
+        let test = format!(
+            "import unittest\nfrom calc import add\nclass T(unittest.TestCase):\n    def test_a(self):\n        {assertion}\n"
+        );
+        let agent = format!(
+            "printf 'def add(a, b):\\n    return a + b\\n' > calc.py; cat > test_calc.py <<'X'\n{test}X\nclaim"
+        );
+        // With no tests, newer versions of unittest fail: the check is one that could not run yet.
+        let verify = ["--verify", "python3 -B -m unittest || [ $? = 5 ]"];
+        sandbox.run(&agent, &verify).exits(0);
+        let is_unverified = sandbox.state().tasks.counts().unverified == 1;
+        assert_eq!(is_unverified, !is_verified, "{wish}, {had_tests}, {assertion}");
+        if !is_verified {
+            assert!(sandbox.has_flag(FlagKind::CheckRedefined), "{wish}, {had_tests}, {assertion}");
+        }
+    }
+}
+
+/// A check that asks git may be answered by what the attempt made there.
+#[test]
+fn names_in_git_that_an_attempt_gave_are_shown_where_a_check_asks_git() {
+    for (verify, agent, is_shown) in [
+        ("git rev-parse -q --verify refs/tags/v1 || true", "git tag v1", true),
+        ("git notes list || true", "git -c user.name=a -c user.email=a@b notes add -m fine", true),
+        ("git diff --quiet HEAD -- README", "true", false),
+        ("test -f README", "git tag v1", false),
+    ] {
+        let sandbox = Sandbox::with_tasks(&["A"]);
+        let args = ["--verify", verify, "--sandbox", "none"];
+        sandbox.run(&format!("echo a > a.txt; {agent}; claim"), &args).exits(0);
+        assert_eq!(sandbox.has_flag(FlagKind::CheckRedefined), is_shown, "{verify}, {agent}");
+    }
+}
+
+/// Where there is no git, copies of what judges the work are kept.
+#[test]
+fn without_git_the_former_definition_and_the_former_tests_judge_too() {
+    let project = |files: &[(&str, &str)]| {
+        let sandbox = Sandbox::plain();
+        sandbox.write("PRD.json", &support::prd(&["A", "B"]));
+        for (path, text) in files {
+            sandbox.write(path, text);
+        }
+        sandbox
+    };
+    let script = [("verify.sh", "grep -q hello greeting.txt\n"), ("greeting.txt", "hello\n")];
+    let recipe = [("Makefile", "test:\n\tgrep -q hello greeting.txt\n"), ("greeting.txt", "hello\n")];
+    let test = "from calc import add\n\n\ndef test_a():\n    assert add(1, 2) == 3\n\n\ndef test_b():\n    assert add(0, 0) == 0\n\n\ntest_a()\ntest_b()\n";
+    let tests = [("test_calc.py", test), ("calc.py", "def add(a, b):\n    return a + b\n")];
+    for (files, verify, work, cheat, honest) in [
+        (
+            &script,
+            "sh verify.sh",
+            "echo bye > greeting.txt",
+            "echo true > verify.sh",
+            "echo 'echo well' >> verify.sh",
+        ),
+        (
+            &script,
+            "sh verify.sh",
+            "echo bye > greeting.txt",
+            "rm verify.sh; ln -s /dev/null verify.sh",
+            "chmod +x verify.sh",
+        ),
+        (
+            &recipe,
+            "make test",
+            "echo bye > greeting.txt",
+            "printf 'test:\\n\\ttrue\\n' > Makefile",
+            "printf '\\nclean:\\n\\trm -f x\\n' >> Makefile",
+        ),
+        (
+            &tests,
+            "python3 -B test_calc.py",
+            "sed -i 's/a + b/a - b/' calc.py",
+            "sed -i 's/== 3/== -1/' test_calc.py",
+            "sed -i 's/== 3/== 3 and add(2, 1) == 3/' test_calc.py",
+        ),
+        (
+            &tests,
+            "python3 -B test_calc.py",
+            "sed -i 's/a + b/a - b/' calc.py",
+            "sed -i '/def test_a/,/== 3/d; /^test_a()/d' test_calc.py",
+            "printf '\\n\\ndef test_c():\\n    assert add(2, 2) == 4\\n\\n\\ntest_c()\\n' >> test_calc.py",
+        ),
+    ] {
+        let sandbox = project(files);
+        let agent = format!("{work}; {cheat}; claim");
+        sandbox.run(&agent, &["--verify", verify, "--max-retries", "1", "--max-iterations", "3"]);
+        assert_ne!(sandbox.state_of("A"), "done", "{cheat}");
+        // The attempt's own files are back, also after the former ones were in force.
+        let changed = sandbox.read(files[1].0);
+        assert_ne!(changed, files[1].1, "{cheat}");
+        let sandbox = project(files);
+        sandbox
+            .run(
+                &format!(
+                    "echo $WIGGUM_TASK_ID > did.txt; if [ $WIGGUM_TASK_ID = A ]; then {honest}; fi; claim"
+                ),
+                &["--verify", verify],
+            )
+            .exits(0);
+        assert_eq!((sandbox.state_of("A"), sandbox.state_of("B")), ("done", "done"), "{honest}");
+    }
+}
+
+/// Killed while the former definition is in force, the tree is the attempt's again.
+#[test]
+fn without_git_what_was_put_aside_comes_back_after_a_kill() {
+    const POINT: &str = "former definition in place";
+    let begun = |at: Option<usize>| {
+        let mut sandbox = Sandbox::plain();
+        sandbox.write("PRD.json", &support::prd(&["A"]));
+        sandbox.write("verify.sh", "grep -q hello greeting.txt\n");
+        sandbox.write("greeting.txt", "hello\n");
+        let points = sandbox.base().join("points");
+        sandbox.env("WIGGUM_CRASH_LOG", points.to_str().unwrap());
+        if let Some(at) = at {
+            sandbox.env("WIGGUM_CRASH_AT", &at.to_string());
+        }
+        let command = sandbox.agent("echo '# more' >> verify.sh; rm -f fine; ln -s verify.sh fine; claim");
+        let args = ["run", "--headless", "--agent-command", &command, "--verify", "sh verify.sh"];
+        sandbox.launch(&sandbox.root, &args).outcome_only();
+        let log = sandbox.note("points");
+        (sandbox, command, log.lines().map(str::to_owned).collect::<Vec<_>>())
+    };
+    let (_, _, all) = begun(None);
+    let at = 1 + all.iter().position(|point| point == POINT).unwrap();
+    // How many points there are before it depends a little on what comes when.
+    let tried = (at.saturating_sub(3)..=at + 3).map(|at| begun(Some(at)));
+    let killed = tried.into_iter().find(|(_, _, points)| points.last().is_some_and(|point| point == POINT));
+    let (mut sandbox, command, _) = killed.expect("it should have been killed there");
+    assert!(!sandbox.read("verify.sh").contains("more"), "the former one is in force");
+    sandbox.env("WIGGUM_CRASH_AT", "1000000");
+    let args = ["run", "--headless", "--agent-command", &command, "--verify", "sh verify.sh"];
+    sandbox.wiggum(&args).exits(0);
+    assert!(sandbox.read("verify.sh").ends_with("# more\n"), "{}", sandbox.read("verify.sh"));
+    assert_eq!(sandbox.state_of("A"), "done");
+}
+
+/// A check that runs what was built before says nothing of new sources.
+#[test]
+fn what_was_built_before_the_work_is_shown() {
+    let build = "mkdir -p dist; cp src/app.js dist/app.js";
+    for (agent, is_stale) in [
+        ("echo 'console.log(2)' > src/app.js", true),
+        ("echo 'console.log(2)' > src/app.js; mkdir -p dist; cp src/app.js dist/app.js", false),
+        ("echo more >> README", false),
+    ] {
+        let sandbox = Sandbox::with_tasks(&["A"]);
+        sandbox.write("src/app.js", "console.log(1)\n");
+        sandbox.write(".gitignore", "dist\n");
+        sandbox.commit_all("project");
+        sandbox.write("dist/app.js", "console.log(1)\n");
+        // Older than whatever comes, on file systems with coarse times too.
+        let mut touch = sandbox.command("touch");
+        touch.args(["-d", "2020-01-01", "dist/app.js"]).current_dir(&sandbox.root);
+        assert!(touch.status().unwrap().success());
+        let verify = format!("[ -e dist/app.js ] || {{ {build}; }}; node dist/app.js | grep -q .");
+        sandbox.run(&format!("{agent}; claim"), &["--verify", &verify]);
+        let told = |flag: &Flag| flag.what == "dist/app.js" && flag.detail.contains("older than src/app.js");
+        assert_eq!(sandbox.flags().iter().any(told), is_stale, "{agent}: {:?}", sandbox.flags());
+    }
+}

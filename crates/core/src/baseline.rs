@@ -113,6 +113,13 @@ impl Baseline {
         }
     }
 
+    /// Did this command pass on a tree that nobody was working on?
+    pub fn has_passed(&self, command: &str) -> bool {
+        let in_this_run = self.results.iter().filter(|result| result.outcome == BaselineOutcome::Green);
+        let before = self.green.iter().flat_map(|(_, commands)| commands);
+        in_this_run.map(|result| &result.command).chain(before).any(|known| known == command)
+    }
+
     pub fn red(&self) -> impl Iterator<Item = &Checked> {
         self.results.iter().filter(|result| result.outcome == BaselineOutcome::Red)
     }

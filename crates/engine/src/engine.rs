@@ -42,6 +42,7 @@ use crate::by_hand;
 use crate::checkout::{Checkout, Origin};
 use crate::checks::RunningCheck;
 use crate::clock::Clock;
+use crate::copies::Copies;
 use crate::error::EngineError;
 use crate::former::Redefinition;
 use crate::health::Heart;
@@ -50,6 +51,7 @@ use crate::journal::Journal;
 use crate::money::Purse;
 use crate::nudge::Nudges;
 use crate::private::OwnRepository;
+use crate::programs::Programs;
 use crate::report::Report;
 use crate::reports::Reports;
 use crate::requests;
@@ -254,6 +256,10 @@ pub struct Engine<'a> {
     pub(crate) redefinition: Redefinition,
     /// The former definition lies in the work tree.
     pub(crate) former_in_place: bool,
+    /// What judges the work, as it was, where there is no git.
+    pub(crate) copies: Option<Copies>,
+    /// What lies where the programs of checks are looked for.
+    pub(crate) programs: Programs,
     /// What lies in the clean checkout.
     pub(crate) clean_checkout: Option<String>,
     /// The call under way.
@@ -455,6 +461,8 @@ impl<'a> Engine<'a> {
             agent: None,
             check: None,
             redefinition: Redefinition::default(),
+            copies: None,
+            programs: Programs::default(),
             former_in_place: false,
             clean_checkout: None,
             call: None,

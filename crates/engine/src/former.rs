@@ -6,18 +6,21 @@
 //! after a crash.
 
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use wiggum_core::definition::{ChangedFile, Definition, Former, Put, Tree};
+use wiggum_core::definition::{ChangedFile, Definition, Former, Put, Tree, is_test_file, wants_tests};
 use wiggum_core::event::{Flag, FlagKind};
-use wiggum_core::state::OpenIteration;
+use wiggum_core::state::{Loop, OpenIteration};
+use wiggum_core::task::Task;
 use wiggum_core::verdict::{checks_for, own_checks};
+use wiggum_core::weaken;
 use wiggum_workspace::beneath;
 use wiggum_workspace::crash;
 use wiggum_workspace::git::{Change, Entry, Git};
 
+use crate::copies::Copies;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::tree::flag;
@@ -31,6 +34,12 @@ pub(crate) const LINK_MODE: u32 = 0o120_000;
 /// What is said of a check's definition that the attempt wrote itself.
 const WRITTEN: &str = "new: the check could not run before";
 
+/// What is said of tests that the attempt wrote where there were none.
+const FIRST_TESTS: &str = "new: the check ran no tests before";
+
+/// What is said of tests that a task asked for and that say nothing.
+const IDLE_TESTS: &str = "new tests that cannot fail";
+
 /// What an attempt changed of its checks, and the commands to run again.
 #[derive(Default)]
 pub(crate) struct Redefinition {
@@ -38,7 +47,7 @@ pub(crate) struct Redefinition {
     pub(crate) checks: Vec<String>,
     /// The checks that could not run before, and what the attempt wrote to make them run.
     pub(crate) written_checks: Vec<String>,
-    written: Vec<String>,
+    written: BTreeMap<String, &'static str>,
 }
 
 impl Redefinition {
@@ -47,7 +56,7 @@ impl Redefinition {
             let kind = if change.product { FlagKind::CheckedProduct } else { FlagKind::CheckRedefined };
             flag(kind, &change.path, &change.what)
         });
-        let written = self.written.iter().map(|path| flag(FlagKind::CheckRedefined, path, WRITTEN));
+        let written = self.written.iter().map(|(path, why)| flag(FlagKind::CheckRedefined, path, why));
         changed.chain(written)
     }
 }
@@ -56,7 +65,7 @@ impl Engine<'_> {
     /// What of the staged changes defines the checks of the attempt.
     pub(crate) fn redefinition(
         &self,
-        git: &Git,
+        git: Option<&Git>,
         open: &OpenIteration,
         staged: &[Entry],
     ) -> Result<Redefinition, EngineError> {
@@ -65,7 +74,8 @@ impl Engine<'_> {
         };
         let policy = &self.journal.state.policy;
         let all = checks_for(policy, task);
-        let before = FilesBefore { git, root: self.settings.workspace(), staged, files: OnceCell::new() };
+        let (root, copies) = (self.settings.workspace(), self.copies.as_ref());
+        let before = FilesBefore { git, copies, root, staged, files: OnceCell::new() };
         let changed: Vec<ChangedFile<'_>> = staged
             .iter()
             .map(|entry| ChangedFile {
@@ -79,16 +89,27 @@ impl Engine<'_> {
         let commands: Vec<String> = all.iter().map(|check| check.command.clone()).collect();
         let whole = of(&commands);
         let former = whole.former(&changed, &before, &after, task);
-        let (mut written_checks, mut written) = (Vec::new(), BTreeSet::new());
+        let (mut written_checks, mut written) = (Vec::new(), BTreeMap::new());
         let is_any_written = !whole.written(&changed, task).is_empty();
         for command in commands.iter().filter(|_| is_any_written) {
             let files = of(std::slice::from_ref(command)).written(&changed, task);
             if !files.is_empty() {
                 written_checks.push(command.clone());
             }
-            written.extend(files.into_iter().map(str::to_owned));
+            written.extend(files.into_iter().map(|path| (path.to_owned(), WRITTEN)));
         }
-        let written = written.into_iter().collect();
+        if let Some((files, why)) = self.own_tests(task, &changed, &after) {
+            let says_nothing = |command: &String| {
+                let had_none = had_no_tests(&self.journal.state, command);
+                (why == IDLE_TESTS || had_none) && of(std::slice::from_ref(command)).runs_tests()
+            };
+            let idle: Vec<String> =
+                commands.iter().filter(|command| says_nothing(command)).cloned().collect();
+            if !idle.is_empty() {
+                written.extend(files.into_iter().map(|path| (path, why)));
+                written_checks.extend(idle);
+            }
+        }
         if !former.is_redefined() {
             return Ok(Redefinition { former, checks: Vec::new(), written_checks, written });
         }
@@ -103,8 +124,35 @@ impl Engine<'_> {
         Ok(Redefinition { former, checks, written_checks, written })
     }
 
+    /// Tests that the attempt wrote by which it cannot be judged: the first ones where nobody asked for any, or
+    /// those that were asked for and cannot fail.
+    fn own_tests(
+        &self,
+        task: &Task,
+        changed: &[ChangedFile<'_>],
+        after: &dyn Fn(&str) -> Option<String>,
+    ) -> Option<(Vec<String>, &'static str)> {
+        let tests = changed.iter().filter(|file| file.exists && is_test_file(file.path));
+        let (old, new): (Vec<&ChangedFile<'_>>, Vec<&ChangedFile<'_>>) = tests.partition(|file| file.existed);
+        if new.is_empty() || !old.is_empty() {
+            return None;
+        }
+        let can_fail = |path: &str| after(path).is_none_or(|text| weaken::can_fail(path, &text));
+        let why = match wants_tests(task) {
+            true if new.iter().any(|file| can_fail(file.path)) => return None,
+            true => IDLE_TESTS,
+            false => FIRST_TESTS,
+        };
+        Some((new.into_iter().map(|file| file.path.to_owned()).collect(), why))
+    }
+
     /// Puts the former definition in place, unless it is.
     pub(crate) fn put_former_in_place(&mut self) -> Result<(), EngineError> {
+        if self.git.is_none() && !self.former_in_place {
+            self.put_copies_in_place()?;
+            self.former_in_place = true;
+            crash::point("former definition in place");
+        }
         let (Some(git), Some(open)) = (&self.git, self.journal.state.open.here()) else { return Ok(()) };
         let Some(base) = open.base.as_deref().filter(|_| !self.former_in_place) else { return Ok(()) };
         let files = &self.redefinition.former.files;
@@ -130,6 +178,7 @@ impl Engine<'_> {
     /// The tree is the attempt's again.
     pub(crate) fn put_former_away(&mut self) -> Result<(), EngineError> {
         if std::mem::take(&mut self.former_in_place) {
+            self.put_copies_away()?;
             self.return_to_taken_tree()?;
             crash::point("former definition put away");
         }
@@ -142,8 +191,13 @@ impl Engine<'_> {
     }
 }
 
+/// Is it known of a check that it ran without a single test before?
+fn had_no_tests(state: &Loop, command: &str) -> bool {
+    state.tests.get(command) == Some(&0)
+}
+
 /// Removes a file, and the directories that it leaves empty: a directory can have the name of a target.
-fn remove(root: &Path, path: &str) -> std::io::Result<()> {
+pub(crate) fn remove(root: &Path, path: &str) -> std::io::Result<()> {
     let path = root.join(path);
     match fs::remove_file(&path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
@@ -163,7 +217,9 @@ fn remove(root: &Path, path: &str) -> std::io::Result<()> {
 
 /// The work tree as it was before the attempt: what it changed is read from git, the rest as it lies there.
 struct FilesBefore<'a> {
-    git: &'a Git,
+    git: Option<&'a Git>,
+    /// What was there, where no git tells.
+    copies: Option<&'a Copies>,
     root: &'a Path,
     staged: &'a [Entry],
     /// All files, once somebody asked for them.
@@ -173,8 +229,13 @@ struct FilesBefore<'a> {
 impl FilesBefore<'_> {
     /// What git has of a changed file.
     fn blob(&self, entry: &Entry) -> Option<String> {
+        let Some(git) = self.git else {
+            let kept = self.copies?.text(&entry.path).map(str::to_owned);
+            // Of product there is no copy; what it is now says as much of the check.
+            return kept.or_else(|| read_text(&self.root.join(&entry.path)));
+        };
         let blob = entry.blob_before.as_deref().filter(|_| entry.change != Change::Added)?;
-        self.git.read_blobs(&[Some(blob)]).ok()?.pop()?
+        git.read_blobs(&[Some(blob)]).ok()?.pop()?
     }
 }
 
@@ -192,6 +253,7 @@ fn was_link(entry: &Entry) -> bool {
 impl Tree for FilesBefore<'_> {
     fn read(&self, path: &str) -> Option<String> {
         match self.staged.iter().find(|entry| entry.path == path) {
+            Some(entry) if self.git.is_none() && entry.change == Change::Added => None,
             Some(entry) => self.blob(entry).filter(|_| !was_link(entry)),
             None => read_text(&self.root.join(path)),
         }
@@ -206,6 +268,10 @@ impl Tree for FilesBefore<'_> {
 
     fn root(&self) -> &str {
         self.root.to_str().unwrap_or_default()
+    }
+
+    fn search_path(&self) -> Vec<String> {
+        search_path_inside(self.root)
     }
 
     fn files(&self) -> Vec<String> {
@@ -248,9 +314,29 @@ impl Tree for FilesNow {
         self.root.to_str().unwrap_or_default()
     }
 
+    fn search_path(&self) -> Vec<String> {
+        search_path_inside(&self.root)
+    }
+
     fn files(&self) -> Vec<String> {
         all_files(&self.root)
     }
+}
+
+/// The directories of `PATH` that lie in a work tree, as they are called from its root. Relative ones are meant from
+/// where a check runs.
+fn search_path_inside(root: &Path) -> Vec<String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let inside = std::env::split_paths(&path).filter_map(|directory| {
+        let directory = match directory.strip_prefix(root) {
+            Ok(inside) => inside.to_owned(),
+            Err(_) if directory.is_relative() => directory,
+            Err(_) => return None,
+        };
+        let name = directory.to_str()?.trim_start_matches("./").trim_end_matches('/').to_owned();
+        (!matches!(name.as_str(), "" | "." | "..") && !name.starts_with("../")).then_some(name)
+    });
+    inside.collect()
 }
 
 /// Directories that hold no files of a project itself.
@@ -284,7 +370,7 @@ fn all_files(root: &Path) -> Vec<String> {
 }
 
 /// Plain files of a moderate size; whatever else lies there defines nothing.
-fn read_text(path: &Path) -> Option<String> {
+pub(crate) fn read_text(path: &Path) -> Option<String> {
     let found = fs::symlink_metadata(path).ok()?;
     if !found.is_file() || found.len() > MAX_TEXT {
         return None;

@@ -216,6 +216,8 @@ impl Engine<'_> {
     ) -> Result<(), LaunchProblem> {
         let id = self.journal.id;
         self.renew_private(&self.index_to_show()).map_err(Box::new)?;
+        self.note_programs(task);
+        self.note_copies(task);
         let prompt_file = self.dir.prompt_file(id);
         status::rewrite(&self.dir.loop_dir(id), "prompt.md", prompt)?;
         let agent = self.settings.agent(agent).ok_or_else(|| LaunchProblem::Unknown(agent.to_owned()))?;

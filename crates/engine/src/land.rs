@@ -246,6 +246,8 @@ impl Engine<'_> {
     }
 
     fn complete(&mut self, open: &OpenIteration, commit: Option<String>, verified: bool) {
+        self.take_programs();
+        self.copies = None;
         let another = planted(Mutant::CompletesAnother).then(|| TaskId::from("another"));
         self.record(Event::TaskCompleted {
             iteration: open.iteration,

@@ -35,6 +35,7 @@ impl Engine<'_> {
 
     /// Settles an iteration that was under way when the engine before us ended.
     pub(crate) fn recover(&mut self, ended: u32) -> Result<(), EngineError> {
+        self.put_copies_away()?;
         let Some(open) = self.journal.state.open.here().cloned() else {
             return self.keep_found_changes();
         };

@@ -26,7 +26,7 @@ use crate::attempts::tell_failures;
 use crate::backlog_file::BacklogError;
 use crate::engine::{Engine, Settings};
 use crate::error::{EngineError, chain};
-use crate::former::{LINK_MODE, Redefinition};
+use crate::former::{LINK_MODE, Redefinition, read_text};
 use crate::state_dir::StateDir;
 use crate::watched::{Watched, relative};
 
@@ -419,7 +419,7 @@ impl Engine<'_> {
         open: &OpenIteration,
         changes: &[Entry],
     ) -> Result<Vec<String>, EngineError> {
-        let redefined = self.redefinition(git, open, changes)?.former.changes.into_iter();
+        let redefined = self.redefinition(Some(git), open, changes)?.former.changes.into_iter();
         let mut paths: Vec<String> =
             redefined.filter(|change| !change.product).map(|change| change.path).collect();
         paths.extend(self.flag_changes(git, changes)?.into_iter().map(|flag| flag.what));
@@ -530,10 +530,18 @@ impl Engine<'_> {
         }
         let mut redefinition = Redefinition::default();
         flags.extend(self.put_back_hooks()?);
+        let mut staged = Vec::new();
         let (changed, digest) = match &self.git {
             // The engine knows what it did itself.
             None if open.own => (self.own_changes(&open), String::new()),
-            None => (Vec::new(), stamp_of_tree(self.settings.workspace(), &self.settings.no_work(), STAMPED)),
+            None => {
+                let digest = stamp_of_tree(self.settings.workspace(), &self.settings.no_work(), STAMPED);
+                staged = self.changed_without_git();
+                flags.extend(self.weakened_without_git(&staged));
+                redefinition = self.redefinition(None, &open, &staged)?;
+                flags.extend(redefinition.flags());
+                (Vec::new(), digest)
+            }
             Some(git) => {
                 // A check may have put its own files into the index.
                 git.put_back_index(&self.taken_index())?;
@@ -546,12 +554,17 @@ impl Engine<'_> {
                 flags.extend(self.flag_changes(git, &status.staged)?);
                 flags.extend(self.obeyed_flags(&status.staged));
                 flags.extend(ignore_flags(&status.staged));
-                redefinition = self.redefinition(git, &open, &status.staged)?;
+                redefinition = self.redefinition(Some(git), &open, &status.staged)?;
                 flags.extend(redefinition.flags());
                 let changed: Vec<String> = status.staged.iter().map(|entry| entry.path.clone()).collect();
-                (changed, digest_of(&status.staged))
+                let digest = digest_of(&status.staged);
+                staged = status.staged;
+                (changed, digest)
             }
         };
+        flags.extend(self.program_flags(&open, &staged));
+        flags.extend(self.forged_flags()?);
+        flags.extend(self.stale_flags(&staged));
         // A check by another definition is judged together with what the former one ran.
         if !redefinition.former.is_redefined() {
             flags.extend(fewer(&self.journal.state, &open));
@@ -755,6 +768,23 @@ impl Engine<'_> {
         Ok(flags)
     }
 
+    /// Tests that are weaker than the copies of them.
+    fn weakened_without_git(&self, changed: &[Entry]) -> Vec<Flag> {
+        let Some(copies) = &self.copies else { return Vec::new() };
+        let candidates = changed.iter().filter(|entry| may_hold_tests(&entry.path)).take(MAX_EXAMINED);
+        let now = |path: &str| read_text(&self.settings.workspace().join(path));
+        let texts: Vec<(&str, Option<&str>, Option<String>)> = candidates
+            .map(|entry| (entry.path.as_str(), copies.text(&entry.path), now(&entry.path)))
+            // Of product there is no copy to compare with.
+            .filter(|(path, before, _)| before.is_some() || is_test_path(path))
+            .collect();
+        let files: Vec<TestFile<'_>> = texts
+            .iter()
+            .map(|(path, before, after)| TestFile { path, before: *before, after: after.as_deref() })
+            .collect();
+        weakened(&files)
+    }
+
     fn weakened_tests(&self, git: &Git, staged: &[Entry]) -> Result<Vec<Flag>, EngineError> {
         let mut candidates: Vec<&Entry> = staged.iter().filter(|entry| may_hold_tests(&entry.path)).collect();
         // Where not all can be examined, those that surely hold tests come first.
@@ -952,7 +982,7 @@ pub(crate) fn stands_on(head: &Head, open: &OpenIteration) -> bool {
     head.commit == open.base && head.branch == open.branch
 }
 
-fn may_hold_tests(path: &str) -> bool {
+pub(crate) fn may_hold_tests(path: &str) -> bool {
     const SOURCES: [&str; 19] = [
         "rs", "py", "js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts", "go", "java", "kt", "rb", "php",
         "cs", "swift", "c", "cpp",

@@ -7,6 +7,9 @@
 use super::command::join;
 use super::{Tree, glob, is_product_by_name, is_test_file, parent_of, runners, words_of};
 
+/// How far from a test what helps it may be.
+const MAX_HOPS: usize = 3;
+
 /// How many files are read to find one that names another.
 const MAX_READ: usize = 2000;
 
@@ -27,16 +30,19 @@ pub(super) fn of_checks<'a>(candidates: &[&'a str], own: &[Checking], tree: &dyn
     let files = tree.files();
     let tests = files.iter().filter(|path| is_code(path) && is_test_file(path)).take(MAX_READ);
     let tests = tests.filter_map(|path| Some(Checking { path: path.clone(), text: tree.read(path)? }));
-    let tests: Vec<Checking> = tests.collect();
+    let tests = with_their_helpers(tests.collect(), &files, tree);
     let is_checking = |path: &str| {
-        is_test_file(path) || !is_product_by_name(path) || own.iter().any(|checking| checking.path == path)
+        is_test_file(path)
+            || !is_product_by_name(path)
+            || tests.iter().chain(own).any(|checking| checking.path == path)
     };
     let mut found: Vec<&str> = candidates
         .iter()
         .copied()
         .filter(|path| tests.iter().chain(own).any(|text| text.names(path)))
+        .filter(|path| !is_tool(path) || tree.read(path).is_some_and(|text| compares(&text)))
         .collect();
-    let is_unsure = |path: &str| !is_expected(path) && !speaks_of_tests(path);
+    let is_unsure = |path: &str| !is_expected(path) && (!speaks_of_tests(path) || runners::is_source(path));
     if found.iter().any(|path| is_unsure(path)) {
         let product = files.iter().filter(|path| is_code(path) && !is_checking(path)).take(MAX_READ);
         for path in product {
@@ -46,6 +52,58 @@ pub(super) fn of_checks<'a>(candidates: &[&'a str], own: &[Checking], tree: &dyn
         }
     }
     found
+}
+
+/// Tests with what helps them, and what helps that in turn.
+fn with_their_helpers(tests: Vec<Checking>, files: &[String], tree: &dyn Tree) -> Vec<Checking> {
+    let may_help: Vec<&String> = files
+        .iter()
+        .filter(|path| is_code(path) && !is_test_file(path) && is_helper(path))
+        .take(MAX_READ)
+        .collect();
+    let mut all = tests;
+    let mut from = 0;
+    for _ in 0..MAX_HOPS {
+        let is_new = |path: &&String| !all.iter().any(|checking| checking.path == **path);
+        let named = may_help.iter().copied().filter(is_new);
+        let named: Vec<&String> =
+            named.filter(|path| all[from..].iter().any(|checking| checking.takes_in(path))).collect();
+        from = all.len();
+        all.extend(named.into_iter().filter_map(|path| {
+            let text = tree.read(path)?;
+            (!is_tool(path) || compares(&text)).then(|| Checking { path: path.clone(), text })
+        }));
+    }
+    all
+}
+
+/// Does a file define something that says that it compares or expects?
+fn compares(text: &str) -> bool {
+    const WORDS: [&str; 24] = [
+        "equal", "equals", "eq", "same", "compare", "compares", "match", "matches", "expect", "expects",
+        "assert", "asserts", "check", "checks", "verify", "verifies", "differ", "differs", "should",
+        "ensure", "must", "require", "ne", "close",
+    ];
+    const DEFINING: [&str; 12] = [
+        "def ",
+        "async def ",
+        "function ",
+        "async function ",
+        "exports.",
+        "module.exports",
+        "export ",
+        "const ",
+        "fn ",
+        "pub fn ",
+        "pub(crate) fn ",
+        "func ",
+    ];
+    let mut lines =
+        text.lines().map(str::trim).filter(|line| DEFINING.iter().any(|start| line.starts_with(start)));
+    lines.any(|line| {
+        let head = line.split(['(', '=']).next().unwrap_or(line);
+        words_of(head).iter().any(|word| WORDS.contains(&word.as_str()))
+    })
 }
 
 impl Checking {
@@ -135,8 +193,19 @@ fn is_data(path: &str) -> bool {
     !is_code(path) && parent_of(path).split('/').any(|folder| FOLDERS.contains(&folder))
 }
 
+/// One that is among the product's sources has to be said to be for tests.
 fn is_helper(path: &str) -> bool {
-    is_code(path) && (speaks_of_tests(path) || runners::is_helper(path)) && !runners::is_source(path)
+    let is_said = speaks_of_tests(path);
+    is_code(path) && (is_said || (runners::is_helper(path) || is_tool(path)) && !runners::is_source(path))
+}
+
+/// A file in a folder of tools for those who make the product; whether it helps tests is for its text to say.
+fn is_tool(path: &str) -> bool {
+    const FOLDERS: [&str; 8] = ["scripts", "script", "tools", "tool", "hack", "dev", "devtools", "ci"];
+    is_code(path)
+        && !speaks_of_tests(path)
+        && !runners::is_helper(path)
+        && parent_of(path).split('/').any(|folder| FOLDERS.contains(&folder))
 }
 
 fn speaks_of_tests(path: &str) -> bool {

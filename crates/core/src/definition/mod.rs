@@ -39,6 +39,9 @@ pub trait Tree {
     /// The directory itself: absolute paths below it are files of the tree too.
     fn root(&self) -> &str;
 
+    /// Directories of the tree in which checks look for programs, as `PATH` says.
+    fn search_path(&self) -> Vec<String>;
+
     /// The paths of all files, up to a limit, without those of directories that hold no files of the project
     /// (`.git`, installed packages, build output).
     fn files(&self) -> Vec<String>;
@@ -76,6 +79,10 @@ pub struct Definition {
     comparing: BTreeSet<(String, String)>,
     /// Files that they need and that are not there: without them they cannot run yet.
     missing: BTreeSet<String>,
+    /// Where in the tree the programs that they call lie, or would be found first if they lay there.
+    places: BTreeSet<String>,
+    /// What they run in folders that builds write to.
+    artefacts: BTreeSet<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,6 +101,8 @@ enum Part {
     Programs { path: String },
     /// A target of make that is no file: one of that name, or a directory, would keep it from being made.
     NoFile { path: String },
+    /// Files that are run, or taken into one that runs, by a pattern of their names.
+    Pattern { pattern: String, is_sourced: bool },
 }
 
 /// How a check comes to run a file.
@@ -152,6 +161,8 @@ impl Definition {
     /// What defines these commands in a tree.
     pub fn of<'a>(commands: impl IntoIterator<Item = &'a str>, tree: &dyn Tree) -> Self {
         let mut definition = Self::default();
+        let own = tree.search_path().into_iter().map(|path| Part::Programs { path });
+        definition.parts.extend(own);
         for line in commands {
             Resolver { tree, definition: &mut definition }.line(line, "", 0);
         }
@@ -164,10 +175,48 @@ impl Definition {
     /// The files among it.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         let is_file = |part: &&Part| {
-            !matches!(part, Part::NoFile { .. } | Part::Programs { .. } | Part::Doctests { path: None })
+            !matches!(
+                part,
+                Part::NoFile { .. }
+                    | Part::Programs { .. }
+                    | Part::Pattern { .. }
+                    | Part::Doctests { path: None }
+            )
         };
         let parts = self.parts.iter().filter(is_file);
         parts.map(Part::path)
+    }
+
+    /// Is a test runner among what they run, or something that may be one?
+    pub fn runs_tests(&self) -> bool {
+        self.runs_tests
+    }
+
+    /// What they run that a build makes, by its folder. Whether it was made of this tree, no commit tells.
+    pub fn artefacts(&self) -> impl Iterator<Item = &str> {
+        self.artefacts.iter().map(String::as_str)
+    }
+
+    /// Do they ask git about something?
+    pub fn asks_git(&self) -> bool {
+        self.programs.contains("git")
+    }
+
+    /// Where in the tree the programs that they call lie, or would be found first if they lay there. What git
+    /// ignores there, no commit tells of.
+    pub fn places_of_programs(&self) -> Vec<String> {
+        let first = self.parts.iter().filter_map(|part| match part {
+            Part::Programs { path } => Some(path),
+            Part::Script { .. }
+            | Part::Recipe { .. }
+            | Part::PackageScript { .. }
+            | Part::Config { .. }
+            | Part::Doctests { .. }
+            | Part::Pattern { .. }
+            | Part::NoFile { .. } => None,
+        });
+        let first = first.flat_map(|path| self.programs.iter().map(move |name| format!("{path}/{name}")));
+        first.chain(self.places.iter().cloned()).collect()
     }
 
     /// In words, one line for each part.
@@ -187,6 +236,7 @@ impl Definition {
                 Part::Doctests { path: None } => "examples in docstrings".to_owned(),
                 Part::Programs { path } => format!("no program in {path} in the place of one that it calls"),
                 Part::NoFile { path } => format!("no file or directory `{path}` in the way of its target"),
+                Part::Pattern { pattern, .. } => format!("which files match {pattern}"),
             })
             .collect();
         if self.runs_tests {
@@ -246,6 +296,7 @@ impl Definition {
             | Part::Config { .. }
             | Part::Doctests { .. }
             | Part::Programs { .. }
+            | Part::Pattern { .. }
             | Part::NoFile { .. } => None,
         });
         let scripts = scripts
@@ -332,9 +383,8 @@ impl Definition {
             Part::Programs { path } => {
                 let takes_a_place = |file: &&ChangedFile<'_>| {
                     let (folder, name) = file.path.rsplit_once('/').unwrap_or(("", file.path));
-                    !file.existed
-                        && folder == path
-                        && (self.programs.contains(name) || runners::is_known(name))
+                    let is_called = self.programs.contains(name) && !file.existed;
+                    folder == path && (is_called || runners::is_known(name))
                 };
                 for file in changed.iter().filter(takes_a_place) {
                     former.note(
@@ -342,7 +392,7 @@ impl Definition {
                         "in the place of a program that the check calls".to_owned(),
                         false,
                     );
-                    former.files.push((file.path.to_owned(), Put::Gone));
+                    former.files.push((file.path.to_owned(), put_for(file)));
                 }
             }
             Part::NoFile { path } => {
@@ -352,6 +402,19 @@ impl Definition {
                 };
                 for file in changed.iter().filter(is_in_the_way) {
                     former.note(file.path, format!("in the way of target `{path}`"), false);
+                    former.files.push((file.path.to_owned(), Put::Gone));
+                }
+            }
+            Part::Pattern { pattern, is_sourced } => {
+                // A program of its own does nothing to others, unless it is one of the checks.
+                let joins = |file: &&ChangedFile<'_>| {
+                    !file.existed
+                        && glob::matches(pattern, file.path)
+                        && (*is_sourced || !is_product_by_name(file.path))
+                        && !is_named_by(task, file.path)
+                };
+                for file in changed.iter().filter(joins) {
+                    former.note(file.path, format!("new among `{pattern}`"), false);
                     former.files.push((file.path.to_owned(), Put::Gone));
                 }
             }
@@ -410,7 +473,8 @@ impl Part {
             | Self::PackageScript { path, .. }
             | Self::Config { path }
             | Self::Programs { path }
-            | Self::NoFile { path } => path,
+            | Self::NoFile { path }
+            | Self::Pattern { pattern: path, .. } => path,
             Self::Doctests { path } => path.as_deref().unwrap_or_default(),
         }
     }
@@ -575,6 +639,15 @@ fn words_of(name: &str) -> Vec<String> {
     words
 }
 
+/// Does a file of this path lie where builds write to?
+pub fn is_built(path: &str) -> bool {
+    const FOLDERS: [&str; 8] = ["target", "dist", "build", "out", "_build", ".build", ".next", "obj"];
+    const INSTALLED: [&str; 3] = ["node_modules", ".venv", "venv"];
+    let mut folders = parent_of(path).split('/');
+    !parent_of(path).split('/').any(|folder| INSTALLED.contains(&folder))
+        && folders.any(|folder| FOLDERS.contains(&folder))
+}
+
 /// Neither name nor path speaks of checking.
 fn is_product_by_name(path: &str) -> bool {
     !path.split('/').any(speaks_of_checking)
@@ -583,6 +656,22 @@ fn is_product_by_name(path: &str) -> bool {
 /// Does a task's own text, its checks apart, ask for a change of this file?
 pub fn is_named_by(task: &Task, path: &str) -> bool {
     wishes::asks_for_file(task, path)
+}
+
+/// Could a file of this path be part of what judges the work, whatever the checks are?
+pub fn may_judge(path: &str) -> bool {
+    is_test_file(path)
+        || is_runner_config(path)
+        || runners::sections_of(path).is_some()
+        || runners::is_likely_check(path)
+        || mentions::is_candidate(path)
+        || path.rsplit('/').next() == Some("package.json")
+        || path.ends_with(".rs")
+}
+
+/// Does the task ask for tests to be written?
+pub fn wants_tests(task: &Task) -> bool {
+    wishes::asks_for_new_tests(task)
 }
 
 /// Does the task ask for all of these changes in its own words? Tests need not be named one by one.

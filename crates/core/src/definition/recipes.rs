@@ -185,7 +185,7 @@ fn filled_in(line: &str, variables: &BTreeMap<String, String>, dialect: Dialect)
         for (name, value) in MADE_BY_MAKE {
             line = line.replace(&format!("$({name})"), value).replace(&format!("${{{name}}}"), value);
         }
-        line = without_unset(&line).replace("$(shell ", "$(").replace("$$", "$");
+        line = with_patterns(&without_unset(&line)).replace("$(shell ", "$(").replace("$$", "$");
     }
     line
 }
@@ -201,6 +201,20 @@ const MADE_BY_MAKE: [(&str, &str); 8] = [
     ("CURDIR", "$$CURDIR"),
     ("PWD", "$$PWD"),
 ];
+
+/// `$(wildcard PATTERN)` stands for what the shell would make of the pattern.
+fn with_patterns(line: &str) -> String {
+    const CALLS: [&str; 4] = ["$(wildcard ", "${wildcard ", "$(sort $(wildcard ", "$(sort "];
+    let mut line = line.to_owned();
+    for call in CALLS {
+        while let Some(at) = line.find(call) {
+            let inside = &line[at + call.len()..];
+            let Some(end) = inside.find([')', '}']) else { break };
+            line = format!("{}{}{}", &line[..at], &inside[..end], &inside[end + 1..]);
+        }
+    }
+    line
+}
 
 /// Variables of make that nobody has set are empty.
 fn without_unset(line: &str) -> String {
@@ -307,17 +321,21 @@ fn stem_of(pattern: &str, name: &str) -> Option<String> {
     (!stem.is_empty()).then(|| stem.to_owned())
 }
 
-/// The files that a file takes in, where their names are written out.
+/// The files that a file takes in, by their names or by patterns.
 pub(super) fn included(text: &str, dialect: Dialect) -> Vec<String> {
     let mut found = Vec::new();
+    let variables = File::parse(text, dialect).variables(dialect);
     for line in logical_lines(text) {
         let line = line.split('#').next().unwrap_or_default().replace("\\\n", " ");
+        let is_of_make = dialect == Dialect::Make
+            && line.trim_start().trim_start_matches(['-', 's']).starts_with("include ");
+        let line = if is_of_make { filled_in(&line, &variables, dialect) } else { line };
         let mut words = line.split_whitespace();
         let (first, rest) =
             (words.next().unwrap_or_default(), words.map(|word| word.trim_matches(['"', '\''])));
         match (dialect, first) {
             (Dialect::Make, "include" | "-include" | "sinclude") => {
-                found.extend(rest.filter(|name| !name.contains(['$', '*', '?', '['])).map(str::to_owned));
+                found.extend(rest.filter(|name| !name.contains('$')).map(str::to_owned));
             }
             (Dialect::Just, "import" | "import?") => found.extend(rest.take(1).map(str::to_owned)),
             (Dialect::Just, "mod" | "mod?") => {
@@ -738,7 +756,9 @@ serve:
     #[test]
     fn files_that_are_taken_in() {
         let make = "include a.mk $(DEPS) b/*.mk\n-include b.mk # c.mk\n\techo include d.mk\nsinclude e.mk\n";
-        assert_eq!(included(make, Dialect::Make), ["a.mk", "b.mk", "e.mk"]);
+        assert_eq!(included(make, Dialect::Make), ["a.mk", "b/*.mk", "b.mk", "e.mk"]);
+        let make = "DIR = mk\ninclude $(DIR)/a.mk\n-include $(wildcard $(DIR)/*.mk *.local)\n";
+        assert_eq!(included(make, Dialect::Make), ["mk/a.mk", "mk/*.mk", "*.local"]);
         let just = "import 'a.just'\nimport? \"b.just\"\nmod c\nmod d 'e/f.just'\n";
         let found = included(just, Dialect::Just);
         assert_eq!(found[..2], ["a.just", "b.just"]);

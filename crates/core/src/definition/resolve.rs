@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use super::command::{self, Scope, Simple, join, simple_commands};
 use super::recipes::{self, Dialect};
 use super::runners::{self, Role, role_of};
-use super::{Definition, How, Part, Tree, glob, is_product_by_name, is_test_file, manifests, parent_of};
+use super::{
+    Definition, How, Part, Tree, glob, is_built, is_product_by_name, is_test_file, manifests, parent_of,
+};
 
 /// How deep recipes and scripts that run others are followed.
 const MAX_DEPTH: usize = 5;
@@ -32,12 +34,11 @@ impl Resolver<'_> {
             return;
         }
         let line = command::with_work_directory(line);
-        let commands: Vec<Simple> = scope
-            .commands(&line)
-            .into_iter()
-            .map(|simple| Simple { directory: self.inside(&join(directory, &simple.directory)), ..simple })
-            .flat_map(|simple| self.with_files_of_patterns(simple))
-            .collect();
+        let mut commands: Vec<Simple> = Vec::new();
+        for simple in scope.commands(&line) {
+            let directory = self.inside(&join(directory, &simple.directory));
+            commands.extend(self.with_files_of_patterns(Simple { directory, ..simple }));
+        }
         // `cat verify.sh | sh`, `eval "$(cat verify.sh)"`, `bash <(cat verify.sh)`.
         let feeds_a_shell = commands.iter().any(|simple| command::reads_its_program(&simple.words))
             || ["eval ", "sh -c", "<("].iter().any(|form| line.contains(form));
@@ -52,7 +53,7 @@ impl Resolver<'_> {
         for (index, simple) in commands.iter().enumerate() {
             self.definition.programs.insert(simple.program().to_owned());
             let how = match simple.program() {
-                "." | "source" if depth > 0 => self.how_taken_in(simple),
+                "." | "source" => self.how_taken_in(simple),
                 _ => How::Run,
             };
             self.compared_with(simple);
@@ -166,7 +167,7 @@ impl Resolver<'_> {
     }
 
     /// A command for each file or directory that a pattern in it, or in its directory, stands for.
-    fn with_files_of_patterns(&self, simple: Simple) -> Vec<Simple> {
+    fn with_files_of_patterns(&mut self, simple: Simple) -> Vec<Simple> {
         if glob::is_pattern(&simple.directory) {
             let found = self.matching(&simple.directory);
             return found.into_iter().map(|directory| Simple { directory, ..simple.clone() }).collect();
@@ -174,7 +175,10 @@ impl Resolver<'_> {
         let runs_files = !matches!(role_of(&simple), Role::Inert | Role::TestRunner | Role::Builder);
         let at = simple.words.iter().position(|word| glob::is_pattern(word)).filter(|_| runs_files);
         let Some(at) = at else { return vec![simple] };
-        let found = self.matching(&self.inside(&join(&simple.directory, &simple.words[at])));
+        let pattern = self.inside(&join(&simple.directory, &simple.words[at]));
+        let found = self.matching(&pattern);
+        let is_sourced = matches!(simple.program(), "." | "source");
+        self.definition.parts.insert(Part::Pattern { pattern, is_sourced });
         if found.is_empty() {
             return vec![simple];
         }
@@ -200,7 +204,10 @@ impl Resolver<'_> {
     }
 
     fn simple(&mut self, simple: &Simple, how: How, depth: usize) {
-        match role_of(simple) {
+        let role = role_of(simple);
+        self.note_place(simple, &role);
+        self.named_program(simple, &role);
+        match role {
             Role::Make => self.make(simple, depth),
             Role::Just => self.just(simple, depth),
             Role::PackageScript(script) => self.package_script(simple, &script, depth),
@@ -254,6 +261,39 @@ impl Resolver<'_> {
                     self.named_scripts(simple, depth);
                 }
             }
+        }
+    }
+
+    /// Where a program lies in the tree, or where package managers would find it first. One of which we know nothing
+    /// may be what the project builds.
+    fn note_place(&mut self, simple: &Simple, role: &Role) {
+        let word = simple.words.first().map_or("", String::as_str);
+        let run = match role {
+            Role::Script(script) => script,
+            _ => word,
+        };
+        let path = self.inside(&join(&simple.directory, run));
+        self.definition.artefacts.extend(is_built(&path).then_some(path));
+        if word.is_empty() || word.contains('$') || word.contains('/') && *role == Role::Unknown {
+            return;
+        }
+        let place = if word.contains('/') { word.to_owned() } else { format!("node_modules/.bin/{word}") };
+        let path = self.inside(&join(&simple.directory, &place));
+        if !path.starts_with('/') && !path.starts_with("../") {
+            self.definition.places.insert(path);
+        }
+    }
+
+    /// A program that is known by its name and called by its place: what lies there is part of the check.
+    fn named_program(&mut self, simple: &Simple, role: &Role) {
+        let word = simple.words.first().map_or("", String::as_str);
+        if *role == Role::Unknown || !word.contains('/') {
+            return;
+        }
+        let (path, links) = self.behind_links(&self.inside(&join(&simple.directory, word)));
+        if self.tree.read(&path).is_some() {
+            let all = links.into_iter().chain([path]);
+            self.definition.parts.extend(all.map(|path| Part::Script { path, how: How::Part }));
         }
     }
 
@@ -421,7 +461,16 @@ impl Resolver<'_> {
                 Dialect::Make => directory,
                 Dialect::Just => parent_of(&file),
             };
-            todo.extend(recipes::included(&more, dialect).iter().map(|name| self.inside(&join(from, name))));
+            for name in recipes::included(&more, dialect) {
+                let name = self.inside(&join(from, &name));
+                match glob::is_pattern(&name) {
+                    true => {
+                        todo.extend(self.matching(&name));
+                        self.definition.parts.insert(Part::Pattern { pattern: name, is_sourced: true });
+                    }
+                    false => todo.push(name),
+                }
+            }
             text.push_str(&more);
             text.push('\n');
         }

@@ -26,6 +26,10 @@ impl Tree for Files {
         "/repo"
     }
 
+    fn search_path(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     fn files(&self) -> Vec<String> {
         self.0.keys().cloned().collect()
     }

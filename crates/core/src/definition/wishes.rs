@@ -135,6 +135,24 @@ pub(super) fn asks_for_tests(task: &Task) -> bool {
     })
 }
 
+/// Does the task ask for tests to be written, rather than to pass?
+pub(super) fn asks_for_new_tests(task: &Task) -> bool {
+    const WRITING: [&str; 9] =
+        ["add", "write", "create", "extend", "implement", "cover", "introduce", "expand", "improve"];
+    let text = text_of(task);
+    clauses(&text).any(|clause| {
+        let words = words_of(clause);
+        let words: Vec<&str> = words.iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
+        let verb = words.iter().position(|word| WRITING.iter().any(|verb| is_form(word, verb)));
+        let tests = words.iter().rposition(|word| {
+            matches!(*word, "test" | "tests" | "testcase" | "testcases" | "spec" | "specs")
+        });
+        let is_refused = words.iter().any(|word| REFUSALS.contains(word));
+        let wants_result = words.iter().any(|word| RESULTS.contains(word));
+        !is_refused && !wants_result && verb.zip(tests).is_some_and(|(verb, tests)| verb < tests)
+    })
+}
+
 /// What a task says; its checks are not among it.
 fn text_of(task: &Task) -> String {
     let criteria = task.criteria.iter().map(|criterion| criterion.text.as_str());

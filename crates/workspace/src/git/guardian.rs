@@ -85,6 +85,15 @@ impl Guardian {
         Ok(changed)
     }
 
+    /// Branches, tags and notes that were not there when the snapshot was taken, or came with an earlier agent.
+    pub fn came(&self) -> Result<Vec<String>, GitError> {
+        let mut but = references::checked_out_elsewhere(&self.git.common_dir, &self.git.git_dir);
+        but.extend(self.seen.checked_out.clone());
+        let now = references::read(&self.git.common_dir, &but)?;
+        let is_new = |name: &String| !self.seen.references.contains_key(name) && !name.contains('@');
+        Ok(now.into_keys().filter(is_new).collect())
+    }
+
     /// Makes everything as it was and returns what was not, as [`Guardian::compare`] names it.
     pub fn compare_and_put_back(&mut self, directory: &Path) -> Result<Vec<String>, GitError> {
         let now = self.look_again(directory)?;
