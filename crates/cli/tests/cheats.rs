@@ -131,7 +131,15 @@ impl Surroundings {
             sandbox.env("PATH", &format!("{}:{path}", programs.display()));
         }
         if let Some(modules) = &self.node_modules {
-            std::os::unix::fs::symlink(modules, sandbox.root.join("node_modules")).unwrap();
+            // A directory of the project's own: runners write beside the packages, and checks only in the project.
+            let own = sandbox.root.join("node_modules");
+            std::fs::create_dir(&own).unwrap();
+            let packages = std::fs::read_dir(modules).unwrap().flatten();
+            for package in
+                packages.filter(|package| !package.file_name().as_encoded_bytes().starts_with(b".vite"))
+            {
+                std::os::unix::fs::symlink(package.path(), own.join(package.file_name())).unwrap();
+            }
         }
         for (name, value) in &self.env {
             sandbox.env(name, value);
