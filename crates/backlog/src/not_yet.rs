@@ -86,10 +86,15 @@ pub(crate) fn borrowed(fields: &Fields<'_, '_>, task: &TaskId) -> Vec<NotYet> {
     let mode = fields.value(Field::Evaluation).and_then(|evaluation| text(evaluation.get("mode")));
     let mode = mode.filter(|mode| tasks::OTHER_EVALUATIONS.contains(&mode.as_str()));
     let precondition = text(fields.value(Field::PreconditionPrompt)).filter(|text| !text.trim().is_empty());
+    let role = OTHER_ROLES.into_iter().find(|role| says(Field::Role, role));
     let found = [
         mode.map(|mode| NotYet::evaluation(task, &mode)),
         says(Field::Kind, "recurring").then(|| NotYet::recurring(task)),
         says(Field::Runtime, "gastown").then(|| NotYet::gastown(task)),
+        role.map(|role| {
+            let message = format!("role `{role}` is not available yet; expected `{USUAL_ROLE}`");
+            NotYet::new(task, message)
+        }),
         precondition.map(|_| NotYet::field(task, PRECONDITION)),
         has_outputs(fields).then(|| NotYet::field(task, OUTPUTS)),
     ];

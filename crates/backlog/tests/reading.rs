@@ -223,12 +223,13 @@ fn what_other_dialects_do_not_honour_is_named_too() {
     let story = |members: &str| format!(r#"{{"userStories": [{{"id": "A", {members}}}]}}"#);
     check(
         &story(
-            r#""kind": "recurring", "runtime": "gastown", "precondition_prompt": "p", "evaluation": {"mode": "semantic"}"#,
+            r#""kind": "recurring", "runtime": "gastown", "role": "evaluator", "precondition_prompt": "p", "evaluation": {"mode": "semantic"}"#,
         ),
         &[
             "x.json:1: `A`: evaluation mode `semantic` is not available yet; expected `command`",
             "x.json:1: `A`: kind `recurring` is not available yet; expected `milestone`",
             "x.json:1: `A`: runtime `gastown` is not available yet; expected `local`",
+            "x.json:1: `A`: role `evaluator` is not available yet; expected `implementer`",
             "x.json:1: `A`: `precondition_prompt` is not available yet; expected none",
         ],
     );

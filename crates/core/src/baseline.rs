@@ -232,9 +232,13 @@ pub fn outcome(exit: Exit, output: &str) -> BaselineOutcome {
     }
 }
 
-/// What make says where that is all that a check printed: it found nothing to do, so nothing was checked.
+/// What make or a test runner says where that is all that a check printed: it found nothing to do, or no test, so
+/// nothing was checked.
 pub fn nothing_done(output: &str) -> Option<String> {
     let output = strip_ansi(output);
+    if let Some(line) = no_test(&output) {
+        return Some(line);
+    }
     let lines = output.lines().map(str::trim).filter(|line| !line.is_empty());
     let lines =
         lines.filter(|line| !line.contains("Entering directory") && !line.contains("Leaving directory"));
@@ -247,6 +251,18 @@ pub fn nothing_done(output: &str) -> Option<String> {
         })
     };
     (!lines.is_empty() && lines.iter().all(is_idle)).then(|| lines[0].to_owned())
+}
+
+/// What Python's unittest and Node's runner print where they found no test; both call that a success.
+fn no_test(output: &str) -> Option<String> {
+    let lines = || output.lines().map(str::trim).filter(|line| !line.is_empty());
+    let is_rest = |line: &str| {
+        line.starts_with(['#', '-', 'ℹ']) || matches!(line, "OK" | "TAP version 13" | "1..0" | "NO TESTS RAN")
+    };
+    let says_none =
+        |line: &&str| line.starts_with("Ran 0 tests in") || matches!(*line, "# tests 0" | "ℹ tests 0");
+    let said = lines().find(says_none)?;
+    lines().all(|line| line == said || is_rest(line)).then(|| said.to_owned())
 }
 
 /// How a target is made although something has its name.
@@ -397,6 +413,14 @@ mod tests {
             let BaselineOutcome::CannotRun { why } = outcome(code(0), output) else { panic!("{output}") };
             assert!(why.ends_with("add `.PHONY: test` to the Makefile"), "{why}");
         }
+        for output in [
+            "----------------------------------------------------------------------\nRan 0 tests in 0.000s\n\nOK\n",
+            "TAP version 13\n1..0\n# tests 0\n# suites 0\n# pass 0\n",
+            "ℹ tests 0\nℹ suites 0\nℹ pass 0\n",
+        ] {
+            assert!(nothing_done(output).is_some(), "{output}");
+        }
+        assert_eq!(nothing_done("lint is clean\nRan 0 tests in 0.000s\n\nOK\n"), None);
         for output in ["", "3 passed\nmake: 'build' is up to date.", "the list is up to date", "fine"] {
             assert_eq!(outcome(code(0), output), BaselineOutcome::Green, "{output}");
         }

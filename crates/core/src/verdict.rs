@@ -1,5 +1,6 @@
 //! Judging an attempt: the agent's claim against what the engine saw itself.
 
+use crate::baseline::nothing_done;
 use crate::clean;
 use crate::definition::{self, Change};
 use crate::event::{BaselineOutcome, Evidence, Flag, FlagKind, Trouble, Verdict};
@@ -116,6 +117,7 @@ pub fn judge(state: &Loop, open: &OpenIteration) -> Verdict {
     }
     let failed: Vec<String> =
         open.evidence.iter().filter(|evidence| !evidence.passed()).map(describe_failure).collect();
+    let failed = if failed.is_empty() { idle_now(state, open) } else { failed };
     let failed = if failed.is_empty() { clean::refusal(open).into_iter().collect() } else { failed };
     if !failed.is_empty() && !planted(Mutant::AcceptsRefuted) {
         return if open.claim.is_some() { Verdict::Refuted { reasons: failed } } else { Verdict::Unclaimed };
@@ -136,6 +138,25 @@ pub fn judge(state: &Loop, open: &OpenIteration) -> Verdict {
     };
     let verified = open.is_witnessed() && says_something(state, open);
     verdict.unwrap_or(Verdict::Accepted { verified: verified || planted(Mutant::CallsVerified) })
+}
+
+/// Checks that did something on the untouched tree and find nothing to do since the attempt, as make does where a
+/// directory has the name of its target.
+fn idle_now(state: &Loop, open: &OpenIteration) -> Vec<String> {
+    let was_busy = |command: &str| {
+        let before = state.baseline.results.iter().find(|checked| checked.command == command);
+        let output = before.and_then(|checked| checked.evidence.as_ref()).map(|seen| &seen.output.excerpt);
+        output.is_some_and(|output| nothing_done(output).is_none())
+    };
+    let idle = open.evidence.iter().filter(|evidence| was_busy(&evidence.command));
+    let idle = idle.filter_map(|evidence| Some((evidence, nothing_done(&evidence.output.excerpt)?)));
+    idle.map(|(evidence, said)| {
+        format!(
+            "The check \"{}\" (`{}`) ran nothing, though it did before the attempt: {said}.",
+            evidence.name, evidence.command
+        )
+    })
+    .collect()
 }
 
 /// What follows from checks that fail with their former definition. Whoever says why he had to change them, or

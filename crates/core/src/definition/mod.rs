@@ -79,6 +79,8 @@ pub struct Definition {
     comparing: BTreeSet<(String, String)>,
     /// Files that they need and that are not there: without them they cannot run yet.
     missing: BTreeSet<String>,
+    /// Files that they do without where they are not there, and take in where they are.
+    optional: BTreeSet<String>,
     /// Where in the tree the programs that they call lie, or would be found first if they lay there.
     places: BTreeSet<String>,
     /// What they run in folders that builds write to.

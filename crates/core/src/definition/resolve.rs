@@ -57,6 +57,7 @@ impl Resolver<'_> {
                 _ => How::Run,
             };
             self.compared_with(simple);
+            self.looked_for(simple);
             match simple.program() {
                 "find" => self.found_and_run(simple, depth),
                 "xargs" | "parallel" => self.fed_and_run(simple, &commands[..index], depth),
@@ -74,9 +75,26 @@ impl Resolver<'_> {
     }
 
     /// What a script of the check takes in is product by the same rules as what it runs, unless it judges itself.
-    fn how_taken_in(&self, simple: &Simple) -> How {
+    /// `[ -f .env ]`: what follows may take the file in.
+    fn looked_for(&mut self, simple: &Simple) {
+        if matches!(simple.program(), "[" | "[[" | "test")
+            && let [flag, word, ..] = simple.arguments()
+            && matches!(flag.as_str(), "-e" | "-f" | "-r" | "-s")
+        {
+            let path = self.inside(&join(&simple.directory, word));
+            if self.tree.read(&path).is_none() {
+                self.definition.optional.insert(path);
+            }
+        }
+    }
+
+    fn how_taken_in(&mut self, simple: &Simple) -> How {
         let word = simple.arguments().first().map_or("", String::as_str);
         let (path, _) = self.behind_links(&self.inside(&join(&simple.directory, word)));
+        if self.definition.optional.contains(&path) {
+            // The check ran without it before.
+            self.definition.parts.insert(Part::Pattern { pattern: path.clone(), is_sourced: true });
+        }
         let text = self.tree.read(&path).unwrap_or_default();
         let is_helper = runners::is_helper(&path) || runners::judges(&text);
         if is_helper || !is_product_by_name(&path) { How::Part } else { How::Run }
@@ -321,7 +339,8 @@ impl Resolver<'_> {
     fn script(&mut self, path: &str, how: How, depth: usize) -> bool {
         let named = self.inside(path);
         let (path, links) = self.behind_links(&named);
-        let how = if links.is_empty() || how.makes_product(&named) { how } else { How::Part };
+        let is_product = how.makes_product(&named) && how.makes_product(&path);
+        let how = if links.is_empty() || is_product { how } else { How::Part };
         self.definition.parts.extend(links.into_iter().map(|path| Part::Script { path, how }));
         let Some(text) = self.tree.read(&path) else {
             if !how.makes_product(&path) {

@@ -158,6 +158,35 @@ fn what_a_script_takes_in_from_where_it_is() {
     caught("\"$PWD/verify.sh\"", &[("verify.sh", "x")], &[("verify.sh", Some("exit 0\n"))]);
 }
 
+/// A check that ran without a file takes it in once it is there.
+#[test]
+fn what_a_script_takes_in_if_it_is_there() {
+    let scripts = [
+        "[ -f .env ] && . ./.env\npytest\n",
+        "test -r .env && source .env\npytest\n",
+        "if [ -e .env ]; then\n  . ./.env\nfi\npytest\n",
+        "if [ -s \"$PWD/.env\" ]; then . \"$PWD/.env\"; fi\npytest\n",
+    ];
+    for script in scripts {
+        let files = [("verify.sh", script), ("a.py", "x")];
+        caught("sh verify.sh", &files, &[(".env", Some("exit 0\n"))]);
+        honest("sh verify.sh", &files, &[(".env", Some("A=1\n"))], "Write .env with the setting A");
+        honest("sh verify.sh", &files, &[("a.py", Some("y")), (".envrc", Some("A=1\n"))], WISH);
+    }
+    // Without the file it could not run at all.
+    honest("sh verify.sh", &[("verify.sh", ". ./lib.sh\npytest\n")], &[("lib.sh", Some("x=1\n"))], WISH);
+}
+
+/// Whatever the link is called, what it leads to is a check.
+#[test]
+fn a_link_to_a_check_is_not_replaced() {
+    let files = [("v", "-> scripts/verify.sh"), ("scripts/verify.sh", "grep -q right a.txt\n")];
+    caught("./v", &files, &[("v", Some("true\n"))]);
+    caught("./v", &files, &[("scripts/verify.sh", Some("true\n"))]);
+    let product = [("run", "-> src/app.sh"), ("src/app.sh", "echo right\n")];
+    honest("./run | grep -q right", &product, &[("src/app.sh", Some("echo left\n"))], WISH);
+}
+
 #[test]
 fn what_a_judging_command_compares_with_is_part_of_the_check() {
     let files = [
