@@ -285,10 +285,10 @@ impl Hidden {
             path.exists() && self.places.iter().any(|hidden| path.starts_with(hidden) && *path != hidden)
         };
         let may_write = |path: &PathBuf| writable.iter().any(|place| path.starts_with(place));
-        let all = outermost(writable.iter().chain(named).cloned().collect());
+        let inside = outermost(writable.iter().chain(named).filter(is_inside).cloned().collect());
         let mount =
             |path: &PathBuf| Mount { from: path.clone(), at: path.clone(), writable: may_write(path) };
-        all.iter().filter(is_inside).map(mount).collect()
+        inside.iter().map(mount).collect()
     }
 }
 
@@ -403,16 +403,17 @@ fn around(
     writable.extend(places.temporary());
     writable.extend(places.caches());
     writable.extend(sandbox.writable.iter().filter_map(|path| places.at_home(path)));
-    let writable = outermost(writable);
     let hidden = sandbox.hidden(places, own, private);
+    // Before what lies in another one is left out: that may be hidden in between.
+    let mounts = hidden.seen(&writable, &sandbox.named(places));
     Some(Confinement {
         kind,
         helper: helper.to_owned(),
         read_only: Vec::new(),
         writable_again: Vec::new(),
-        mounts: hidden.seen(&writable, &sandbox.named(places)),
+        mounts,
         hidden: hidden.places,
-        writable,
+        writable: outermost(writable),
     })
 }
 
