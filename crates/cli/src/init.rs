@@ -478,7 +478,7 @@ Next:
         assert_eq!(report.problems, [problem]);
         assert!(report.to_string().contains(problem), "{report}");
         assert!(place.read("wiggum.toml").contains("tasks.json"), "its files are written all the same");
-        assert_eq!(Place::new(&[("TODO.md", "- plain\n")]).init(false).problems.len(), 1);
+        assert_eq!(Place::new(&[("TODO.md", "Nothing but words.\n")]).init(false).problems.len(), 1);
         // An empty list and a good one are fine.
         for text in ["", "# TODO\n", "- [ ] one\n"] {
             assert_eq!(Place::new(&[("TODO.md", text)]).init(false).problems, [""; 0], "{text}");

@@ -177,7 +177,8 @@ fn a_promise_needs_its_checks() {
 #[test]
 fn checks_of_a_session_run_behind_walls() {
     let check = "sh attack.sh";
-    let attack = "echo x >> ~/.profile; test -n \"$DEPLOY_TOKEN\"; echo \"token $?\"; touch made; false";
+    let attack =
+        "echo x >> ~/.profile; test -n \"$DEPLOY_TOKEN\"; echo \"DEPLOY_TOKEN: $?\"; touch made; false";
     for walls in [true, false] {
         let mut sandbox = Sandbox::walled(&["one"]);
         sandbox.env("DEPLOY_TOKEN", "tok-5f7a9c1e3b2d4f60");
@@ -188,8 +189,10 @@ fn checks_of_a_session_run_behind_walls() {
         sandbox.begin("/ralph-loop make it");
         let answer = sandbox.stop("<promise>DONE</promise>");
         match walls {
-            true => answer.blocks(&["token 1", "Variables withheld from it: DEPLOY_TOKEN (`pass_env`"]),
-            false => answer.blocks(&["token 0"]),
+            true => {
+                answer.blocks(&["DEPLOY_TOKEN: 1", "Variables withheld from it: DEPLOY_TOKEN (`pass_env`"])
+            }
+            false => answer.blocks(&["DEPLOY_TOKEN: 0"]),
         }
         assert_eq!(sandbox.base().join("home/.profile").exists(), !walls);
         assert!(sandbox.exists("made"));

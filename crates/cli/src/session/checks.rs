@@ -87,9 +87,11 @@ impl Walls {
         Ok(Self { confinement, withheld, rules: sandbox.checks })
     }
 
-    /// A check that failed says which variables it did not get.
+    /// A check that failed and speaks of variables says which of them it did not get. Others are of no use to an agent,
+    /// who can pass none on.
     fn explain(&self, output: String) -> String {
-        let names = self.withheld.join(", ");
+        let named = self.withheld.iter().filter(|name| output.contains(name.as_str()));
+        let names = named.map(String::as_str).collect::<Vec<_>>().join(", ");
         match names.is_empty() {
             true => output,
             false => format!(
