@@ -246,7 +246,8 @@ impl Loop {
             Event::BaselineStarted { command } => self.baseline.under_way = Some(command.clone()),
             Event::BaselineChecked { command, outcome, evidence, .. } => {
                 self.baseline.under_way = None;
-                if *outcome == BaselineOutcome::Green {
+                // A run that found none is told as well: what is there later came after it.
+                if *outcome != BaselineOutcome::Interrupted {
                     self.note_tests(evidence.iter());
                 }
                 if *outcome != BaselineOutcome::Interrupted {
