@@ -533,6 +533,13 @@ fn compare_runners(
     let is_test = |file: &ChangedFile<'_>| {
         is_test_file(file.path) || rust::is_test_module(file.path, &|path| before.read(path))
     };
+    // A new manifest of a project that has tests already says how they run from now on.
+    let had_tests = || before.files().iter().any(|path| is_test_file(path));
+    let governs = |file: &ChangedFile<'_>| {
+        let is_new_settings =
+            matches!(file.path, "pyproject.toml" | "setup.cfg") && !is_named_by(task, file.path);
+        file.existed || is_new_settings && had_tests()
+    };
     for file in changed {
         let path = file.path;
         let takes_over =
@@ -550,7 +557,7 @@ fn compare_runners(
         {
             former.note(path, String::new(), false);
             former.files.push((path.to_owned(), put_for(file)));
-        } else if let Some(parts) = runners::sections_of(path).filter(|_| file.existed && file.exists) {
+        } else if let Some(parts) = runners::sections_of(path).filter(|_| file.exists && governs(file)) {
             let (was, is) = (before.read(path).unwrap_or_default(), after(path).unwrap_or_default());
             if let Some(what) = manifests::section_difference(&was, &is, parts) {
                 former.note(path, what, false);

@@ -158,6 +158,19 @@ fn what_a_script_takes_in_from_where_it_is() {
     caught("\"$PWD/verify.sh\"", &[("verify.sh", "x")], &[("verify.sh", Some("exit 0\n"))]);
 }
 
+/// As a new `pytest.ini` would be; whatever else is in it is the project's own.
+#[test]
+fn new_settings_of_pytest_in_a_manifest() {
+    let tested = [("test_app.py", "def test_a(): pass\n"), ("app.py", "x")];
+    let manifest = "[project]\nname = \"a\"\n[tool.pytest.ini_options]\naddopts = \"--collect-only\"\n";
+    caught("pytest -q", &tested, &[("pyproject.toml", Some(manifest))]);
+    caught("python3 -m pytest", &tested, &[("setup.cfg", Some("[tool:pytest]\naddopts = --co\n"))]);
+    honest("pytest -q", &tested, &[("pyproject.toml", Some("[project]\nname = \"a\"\n"))], WISH);
+    honest("pytest -q", &tested, &[("pyproject.toml", Some(manifest))], "Write pyproject.toml for pytest");
+    // Nothing was tested before.
+    honest("pytest -q", &[("app.py", "x")], &[("pyproject.toml", Some(manifest))], WISH);
+}
+
 /// A check that ran without a file takes it in once it is there.
 #[test]
 fn what_a_script_takes_in_if_it_is_there() {
