@@ -1,7 +1,8 @@
 //! Places where the plug is pulled on purpose.
 //!
-//! With `WIGGUM_CRASH_AT=n` a debug build ends itself by SIGKILL at the n-th of them; with
-//! `WIGGUM_CRASH_LOG=file` it writes down the name of each it passes. Release builds know neither.
+//! With `WIGGUM_CRASH_AT=n` a debug build ends itself by SIGKILL at the n-th of them, with the name of one at the
+//! first of that name; with `WIGGUM_CRASH_LOG=file` it writes down the name of each it passes. Release builds know
+//! neither.
 //! The simulator instead ends what runs on its own thread ([`until`]), in every build.
 
 use std::cell::{Cell, RefCell};
@@ -59,8 +60,7 @@ fn kill_at(name: &str) {
     use std::sync::LazyLock;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    static AT: LazyLock<Option<u64>> =
-        LazyLock::new(|| std::env::var("WIGGUM_CRASH_AT").ok().and_then(|text| text.parse().ok()));
+    static AT: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("WIGGUM_CRASH_AT").ok());
     static LOG: LazyLock<Option<std::path::PathBuf>> =
         LazyLock::new(|| std::env::var_os("WIGGUM_CRASH_LOG").map(Into::into));
     static PASSED: AtomicU64 = AtomicU64::new(0);
@@ -70,9 +70,9 @@ fn kill_at(name: &str) {
         // Whoever asked for the log misses it by itself.
         drop(file.and_then(|mut file| file.write_all(format!("{name}\n").as_bytes())));
     }
-    if let Some(at) = *AT
-        && PASSED.fetch_add(1, Ordering::Relaxed) + 1 == at
-    {
+    let Some(at) = &*AT else { return };
+    let passed = PASSED.fetch_add(1, Ordering::Relaxed) + 1;
+    if at.parse().map_or_else(|_| at == name, |at: u64| at == passed) {
         crate::process::end_self();
     }
 }
