@@ -603,7 +603,14 @@ fn sign(text: &str) -> Option<FileStatus> {
 pub(super) fn decorated(content: &str) -> (String, Option<FileStatus>) {
     let content = content.trim();
     if let Some((mark, said)) = checkbox(content) {
-        return (said.to_owned(), markdown::status_of(mark));
+        let status = markdown::status_of(mark);
+        let note = markdown::text::skipped_note(said).filter(|_| status != Some(FileStatus::Done));
+        return match note {
+            Some(note) => {
+                (format!("{}{}", &said[..note.start], &said[note.end..]), Some(FileStatus::Skipped))
+            }
+            None => (said.to_owned(), status),
+        };
     }
     let mut plain = content;
     let mut said = None;
@@ -659,15 +666,14 @@ pub(super) fn decorated(content: &str) -> (String, Option<FileStatus>) {
 impl Mark {
     /// The words of a heading or an item, with a sign behind them where they are done.
     fn of_words(at: std::ops::Range<usize>, content: &str, plain: &str) -> Self {
-        if let Some((mark, said)) = checkbox(content) {
-            let (said, _) = (said.to_owned(), mark);
-            let with = |mark: &str| Some(format!("[{mark}] {said}"));
+        if let Some((mark, _)) = checkbox(content) {
+            let with = |mark: &str| Some(format!("[{mark}] {plain}"));
             let open = with(if markdown::status_of(mark) == Some(FileStatus::Done) { " " } else { mark });
             return Self {
                 at,
                 open,
                 done: with("x"),
-                skipped: Some(format!("[ ] {said} {}", markdown::SKIPPED)),
+                skipped: Some(format!("[ ] {plain} {}", markdown::SKIPPED)),
             };
         }
         let is_done = decorated(content).1 == Some(FileStatus::Done);
