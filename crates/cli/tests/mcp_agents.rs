@@ -208,7 +208,8 @@ fn what_an_agent_puts_there_by_hand_is_not_believed() {
     let agent = Agent::Claude;
     let put = |name: &str, attempt: u32, request: Value| {
         let report = json!({"iteration": 1, "attempt": attempt, "request": request});
-        format!("printf '%s' '{report}' > half && mv half $d/{name}.json; ")
+        // Beside it: between file systems `mv` writes a file bit by bit.
+        format!("printf '%s' '{report}' > $d/half && mv $d/half $d/{name}.json; ")
     };
     let claim =
         json!({"type": "report", "iteration": 1, "attempt": 1, "report": {"report": "done", "text": "x"}});
