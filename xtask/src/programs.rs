@@ -17,7 +17,7 @@ use crate::steps::{Tests, cargo, collect, seconds, succeed};
 
 const SIDE_BY_SIDE: usize = 2;
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Program {
     /// As people know it: `wiggum-cli tests/crash.rs`.
     name: String,
@@ -25,11 +25,20 @@ struct Program {
     /// Where cargo would run it.
     directory: PathBuf,
     is_unit: bool,
+    /// The words before it.
+    through: &'static [&'static str],
 }
+
+/// What is tested as the administrator and as somebody who is not: the walls around an agent.
+const FOR_BOTH: &str = "cli tests/walls/main.rs";
+
+/// Becomes an ordinary user, who has none of the administrator's rights and the same files.
+const AS_ORDINARY_USER: &[&str] = &["unshare", "--user", "--map-user=1000", "--map-group=1000"];
 
 /// Builds them all, runs them all, whatever fails in between, and adds up their tests.
 pub(crate) fn run(tests: &mut Tests) -> Result<(), String> {
     let mut programs = build()?;
+    programs.extend(as_ordinary_user(&programs));
     // The short ones last, so that both lanes end at about the same time.
     programs.sort_by_key(|program| program.is_unit);
     let queue = Mutex::new(VecDeque::from(programs));
@@ -51,6 +60,36 @@ pub(crate) fn run(tests: &mut Tests) -> Result<(), String> {
     thread::scope(|scope| (0..SIDE_BY_SIDE).for_each(|_| drop(scope.spawn(lane))));
     let failed = told.into_inner().unwrap_or_else(PoisonError::into_inner).1;
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
+}
+
+/// Programs that run a second time, where we are the administrator.
+fn as_ordinary_user(programs: &[Program]) -> Option<Program> {
+    let program = programs.iter().find(|program| program.name == FOR_BOTH)?;
+    let is_user = |through: &[&str], id: &str| {
+        let said = command(through, Path::new("id")).arg("-u").output();
+        said.is_ok_and(|said| said.status.success() && said.stdout.trim_ascii() == id.as_bytes())
+    };
+    if !is_user(&[], "0") {
+        println!("SKIPPED: {FOR_BOTH} is NOT TESTED as root, since this is an ordinary user");
+        return None;
+    }
+    if !is_user(AS_ORDINARY_USER, "1000") {
+        println!(
+            "SKIPPED: {FOR_BOTH} is NOT TESTED as an ordinary user: `unshare --user` does not work here"
+        );
+        return None;
+    }
+    let name = format!("{} as an ordinary user", program.name);
+    Some(Program { name, through: AS_ORDINARY_USER, ..program.clone() })
+}
+
+/// A program, started by these words.
+#[expect(clippy::disallowed_methods, reason = "starting tools is what xtask is for")]
+fn command(through: &[&str], executable: &Path) -> Command {
+    let Some((first, rest)) = through.split_first() else { return Command::new(executable) };
+    let mut command = Command::new(first);
+    command.args(rest).arg(executable);
+    command
 }
 
 fn next(queue: &Mutex<VecDeque<Program>>) -> Option<Program> {
@@ -79,12 +118,11 @@ impl Program {
         let name = format!("{package} {}", source.strip_prefix(directory).unwrap_or(source).display());
         let executable = message["executable"].as_str()?.into();
         let is_unit = message["target"]["kind"][0] != "test";
-        Some(Self { name, executable, directory: directory.to_owned(), is_unit })
+        Some(Self { name, executable, directory: directory.to_owned(), is_unit, through: &[] })
     }
 
-    #[expect(clippy::disallowed_methods, reason = "starting tools is what xtask is for")]
     fn run(&self) -> (String, Result<(), String>) {
-        let mut command = Command::new(&self.executable);
+        let mut command = command(self.through, &self.executable);
         command.current_dir(&self.directory).env("CARGO_MANIFEST_DIR", &self.directory);
         collect(&mut command)
     }
