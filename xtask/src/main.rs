@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "telling people what it does is its purpose")]
 
 mod agents;
+mod doors;
 mod licences;
 mod metadata;
 mod programs;
@@ -99,6 +100,7 @@ fn lint() -> Result<String, Failed> {
 
 fn lint_steps(steps: &mut Steps) -> Result<(), Failed> {
     steps.step("tracked files", tracked::check)?;
+    steps.step("files opened", doors::check)?;
     steps.run("format", cargo(["fmt", "--all", "--check"]))?;
     steps.step("licences and sources", licences::check)?;
     if tools::have("cargo-deny") {

@@ -40,7 +40,7 @@ pub(crate) fn check() -> Result<String, String> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "starting tools is what xtask is for")]
-fn tracked_files() -> Result<Vec<String>, String> {
+pub(crate) fn tracked_files() -> Result<Vec<String>, String> {
     let output = Command::new("git")
         .args(["ls-files", "-z"])
         .output()
@@ -62,8 +62,9 @@ impl Needles {
         let join =
             |pieces: &[(&str, &str)]| pieces.iter().map(|(a, b)| format!("{a}{b}")).collect::<Vec<_>>();
         let mut disks = join(&DISKS);
-        // The path of this very checkout, unless it is too short to mean anything.
-        disks.extend(repository.map(|path| path.display().to_string()).filter(|path| path.len() > 8));
+        // The path of this very checkout, unless it is so short that any text may have it.
+        let repository = repository.filter(|path| path.components().count() > 3);
+        disks.extend(repository.map(|path| format!("{}/", path.display())));
         Self { registries: join(&REGISTRIES), disks }
     }
 
@@ -90,7 +91,7 @@ mod tests {
 
     #[track_caller]
     fn check(line: &str, expected: bool) {
-        let needles = Needles::new(Some(Path::new("/builds/somewhere")));
+        let needles = Needles::new(Some(Path::new("/builds/somewhere/wiggum")));
         // Written with a bar, which keeps this file clean.
         let line = line.replace('|', "");
         assert_eq!(needles.found_in("a.txt", &line).is_some(), expected, "{line}");
@@ -100,7 +101,7 @@ mod tests {
     fn machine_paths_and_registries_are_found() {
         check("see /home|/somebody/code", true);
         check("`/root|/.cargo`", true);
-        check("in /builds|/somewhere/crates", true);
+        check("in /builds|/somewhere/wiggum/crates", true);
         check("https://index.crates|.io/config.json", true);
         check("from pypi|.org", true);
     }
@@ -112,5 +113,7 @@ mod tests {
         check("/home/ralph/p.md", false);
         check("src/home|/page.rs", false);
         check("crates/core and docs", false);
+        let short = Needles::new(Some(Path::new("/project")));
+        assert_eq!(short.found_in("a.txt", "GET /project/page"), None, "everybody has such paths");
     }
 }

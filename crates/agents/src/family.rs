@@ -8,6 +8,9 @@ use crate::{
     copilot, gemini, opencode,
 };
 
+/// Settings are shorter by far.
+const MOST_SETTINGS: u64 = 4 << 20;
+
 /// One configured agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentSpec {
@@ -154,7 +157,13 @@ impl Family {
     /// The text of the settings that we know how to read.
     fn settings(self, env: &dyn Fn(&str) -> Option<String>, home: &Path) -> Option<String> {
         match self {
-            Self::Codex => std::fs::read_to_string(self.directory(env, home).join("config.toml")).ok(),
+            Self::Codex => {
+                let path = self.directory(env, home).join("config.toml");
+                // An earlier session could write there, and a pipe would keep us waiting.
+                let found = std::fs::metadata(&path).ok()?;
+                let is_readable = found.is_file() && found.len() <= MOST_SETTINGS;
+                is_readable.then(|| std::fs::read_to_string(path).ok())?
+            }
             Self::Claude
             | Self::Gemini
             | Self::Copilot

@@ -272,7 +272,9 @@ fn headings_are_tasks_and_their_boxes_are_steps() {
     let backlog = check("conductor/tracks.md", tracks, Dialect::Headings, &["loot open", "maps open"]);
     assert_eq!(written(&backlog, "maps", FileStatus::Done), "  → x");
     // What is skipped says so behind its words, and keeps its name.
-    for (id, text) in [("maps", tracks), ("task", "# [] []"), ("one", "# [-] one (see below)\n\n# [ ] two")] {
+    for (id, text) in
+        [("maps", tracks), ("task", "# [] []"), ("one-see-below", "# [-] one (see below)\n\n# [ ] two")]
+    {
         let mut backlog = Backlog::parse("conductor/tracks.md", text.to_owned()).unwrap();
         backlog.set_status(id, FileStatus::Skipped).unwrap();
         let again = Backlog::parse("conductor/tracks.md", backlog.text()).unwrap();

@@ -557,6 +557,22 @@ fn pipes_in_the_place_of_files_keep_nobody_waiting() {
         .complains(1, &["packed-refs", "no plain file"]);
 }
 
+/// Task Master keeps which of its lists is current in a file of its own.
+#[test]
+fn a_pipe_beside_a_list_keeps_nobody_waiting() {
+    let tasks = r#"{"master": {"tasks": [
+        {"id": 1, "title": "One", "description": "one", "status": "pending", "dependencies": []},
+        {"id": 2, "title": "Two", "description": "two", "status": "pending", "dependencies": []}]}}"#;
+    let sandbox = Sandbox::new();
+    sandbox.write(".taskmaster/tasks/tasks.json", tasks);
+    sandbox.write(".taskmaster/state.json", r#"{"currentTag": "master"}"#);
+    sandbox.commit_all("tasks");
+    let does = worker_that("rm -f .taskmaster/state.json; mkfifo .taskmaster/state.json");
+    let run = sandbox.run(&does, &["--sandbox", "none", "--verify", "true"]);
+    run.exits(0);
+    assert_eq!(sandbox.read(".taskmaster/tasks/tasks.json").matches("done").count(), 2);
+}
+
 #[test]
 fn a_run_does_not_begin_with_a_pipe_where_a_file_should_be() {
     for (code, pipe, args) in [

@@ -153,7 +153,7 @@ impl BacklogFile {
     fn current_tag(&self) -> Option<String> {
         let folder = self.path.parent()?.parent()?;
         folder.file_name().filter(|name| *name == ".taskmaster")?;
-        let state = fs::read_to_string(folder.join("state.json")).ok()?;
+        let state = beneath::text_of(&folder.join("state.json")).ok()?;
         let state: serde_json::Value = serde_json::from_str(&state).ok()?;
         Some(state.get("currentTag")?.as_str()?.to_owned())
     }

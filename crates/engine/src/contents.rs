@@ -4,14 +4,13 @@
 //! only where their size or time has changed since the last look, and of large ones only both ends.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
+use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rustix::fs::OFlags;
+use wiggum_workspace::beneath::{self, Links};
 
 use crate::state_dir::StateDir;
 
@@ -101,8 +100,7 @@ fn list(root: &Path, apart: &[PathBuf]) -> Vec<(PathBuf, Seen)> {
 
 fn digest(path: &Path, size: u64) -> io::Result<u64> {
     // It may have become something else since it was listed.
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let mut file = File::options().read(true).custom_flags(flags).open(path)?;
+    let mut file = beneath::open_plain(path, Links::Refuse)?;
     let mut bytes = Vec::new();
     (&mut file).take(READ).read_to_end(&mut bytes)?;
     if size > READ {
@@ -147,7 +145,7 @@ mod tests {
             fs::write(&path, text).unwrap();
             self.clock += 1;
             let at = SystemTime::UNIX_EPOCH + Duration::from_secs(self.clock);
-            File::options().append(true).open(path).unwrap().set_modified(at).unwrap();
+            fs::File::options().append(true).open(path).unwrap().set_modified(at).unwrap();
         }
 
         fn changed(&mut self) -> bool {

@@ -6,7 +6,7 @@
 //! tells more of that.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::Path;
 
@@ -18,6 +18,7 @@ use wiggum_core::state::OpenIteration;
 use wiggum_core::text::hex;
 use wiggum_core::verdict::checks_for;
 use wiggum_core::weaken::is_test_path;
+use wiggum_workspace::beneath::{self, Links};
 use wiggum_workspace::git::Entry;
 
 use crate::engine::Engine;
@@ -196,7 +197,10 @@ fn look_at(path: &Path) -> Option<String> {
     if let Some(found) = found.filter(fs::Metadata::is_file) {
         hash.update(found.len().to_be_bytes());
         let mut beginning = Vec::new();
-        if File::open(path).and_then(|file| file.take(MOST_READ).read_to_end(&mut beginning)).is_ok() {
+        if beneath::open_plain(path, Links::Follow)
+            .and_then(|file| file.take(MOST_READ).read_to_end(&mut beginning))
+            .is_ok()
+        {
             hash.update(&beginning);
         }
     } else if !kind.is_symlink() {

@@ -1,7 +1,7 @@
 //! The folders of a vault, and the only door to its files: every path is checked on its way in.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use wiggum_workspace::beneath::{self, CreateError};
@@ -25,7 +25,7 @@ pub(crate) const CLOSED: [&str; 6] = ["Approved", IN_PROGRESS, NEEDS_ACTION, "Lo
 const MAX_DEPTH: usize = 16;
 
 /// A note of more than this is not one of ours.
-const MAX_READ: u64 = 4 << 20;
+const MAX_READ: usize = 4 << 20;
 
 const SAMPLE: &str = "---
 plan_id: hello_vault
@@ -149,16 +149,11 @@ impl Vault {
 
     /// `None` if there is no such file.
     pub(crate) fn read(&self, relative: &str) -> Result<Option<String>, VaultError> {
-        let path = self.place(relative)?;
-        let failed = |source| VaultError::Read { path: relative.to_owned(), source };
-        match fs::metadata(&path) {
-            Ok(data) if data.is_file() && data.len() <= MAX_READ => {}
-            Ok(_) => return Err(failed(io::Error::other("it is no file of a reasonable size"))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(failed(error)),
+        match beneath::read(&self.root, relative, MAX_READ) {
+            Ok(bytes) => Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())),
+            Err(CreateError::Read { path, source }) => Err(VaultError::Read { path, source }),
+            Err(_) => Err(VaultError::Link { path: relative.to_owned() }),
         }
-        let bytes = fs::read(&path).map_err(failed)?;
-        Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     /// Replaces a file as a whole, unless it says the same already.
@@ -201,22 +196,14 @@ impl Vault {
 
     /// Adds to the end of a file; it is on the disk when this returns.
     pub(crate) fn append(&self, relative: &str, text: &str) -> Result<(), VaultError> {
-        let path = self.place(relative)?;
-        let mut options = OpenOptions::new();
-        options.append(true).create(true);
-        let file = options.open(path);
-        let written = file.and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.sync_data()
-        });
-        written.map_err(|source| VaultError::Write { path: relative.to_owned(), source })
+        let written = beneath::append(&self.root, relative, text.as_bytes());
+        written.map_err(|source| VaultError::Create { path: relative.to_owned(), source })
     }
 
     /// Cuts a file to this length.
     pub(crate) fn cut(&self, relative: &str, length: u64) -> Result<(), VaultError> {
-        let path = self.place(relative)?;
-        let cut = OpenOptions::new().write(true).open(path).and_then(|file| file.set_len(length));
-        cut.map_err(|source| VaultError::Write { path: relative.to_owned(), source })
+        let cut = beneath::cut(&self.root, relative, length);
+        cut.map_err(|source| VaultError::Create { path: relative.to_owned(), source })
     }
 
     /// Moves a file into a folder under its own name, or one beside it if that is taken. Says where it
@@ -367,6 +354,7 @@ mod tests {
         assert!(vault.write("Dashboard.md", "x").is_err());
         assert!(vault.write("../x.md", "x").is_err());
         assert!(vault.read("Dashboard.md").is_err());
+        assert!(vault.cut("Dashboard.md", 0).is_err());
         assert!(vault.init().is_err());
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
     }

@@ -1,17 +1,19 @@
 //! Plans as files of the vault: which names count, and what is in them.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use wiggum_backlog::{Backlog, PlanHeader};
 use wiggum_core::task::{FileStatus, Task};
+use wiggum_workspace::beneath::{Links, read_plain_text};
 
 use crate::layout::{APPROVED, Vault};
 
 /// More than anybody writes by hand; what is larger is not a plan.
-const MAX_PLAN: u64 = 4 << 20;
+const MAX_PLAN: usize = 4 << 20;
 
 /// A plan that a person approved by moving its file.
 #[derive(Clone, Debug)]
@@ -100,14 +102,15 @@ pub(crate) fn look(vault: &Vault, name: &str) -> Look {
     let Ok(path) = vault.place(&format!("{APPROVED}/{name}")) else {
         return Look::Broken("it is a symbolic link, or in one".to_owned());
     };
-    match stamp(&path) {
-        None => return Look::Gone,
-        Some(stamp) if stamp.length > MAX_PLAN => return Look::Broken("it is too large".to_owned()),
-        Some(_) => {}
+    if stamp(&path).is_none() {
+        return Look::Gone;
     }
-    let text = match fs::read_to_string(&path) {
+    let text = match read_plain_text(&path, Links::Refuse, MAX_PLAN) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Look::Gone,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Look::Gone,
+        Err(error) if error.kind() == ErrorKind::FileTooLarge => {
+            return Look::Broken("it is too large".to_owned());
+        }
         Err(error) => return Look::Broken(error.to_string()),
     };
     let backlog = match Backlog::parse(name, text) {

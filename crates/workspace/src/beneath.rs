@@ -57,6 +57,19 @@ pub fn read(root: &Path, relative: &str, most: usize) -> Result<Option<Vec<u8>>,
     })
 }
 
+/// Adds to the end of a plain file below the directory, which is made where there is none; its directory is there.
+/// It is on the disk when this returns.
+pub fn append(root: &Path, relative: &str, bytes: &[u8]) -> Result<(), CreateError> {
+    let names = names(relative).ok_or_else(|| CreateError::Outside { path: relative.to_owned() })?;
+    system::append(root, &names, bytes).map_err(|problem| named(problem, relative))
+}
+
+/// Cuts a plain file below the directory to this length.
+pub fn cut(root: &Path, relative: &str, length: u64) -> Result<(), CreateError> {
+    let names = names(relative).ok_or_else(|| CreateError::Outside { path: relative.to_owned() })?;
+    system::cut(root, &names, length).map_err(|problem| named(problem, relative))
+}
+
 /// Takes a file below the directory to another place, in one step: of two who try, one succeeds.
 pub fn take_away(root: &Path, relative: &str, to: &Path) -> Result<(), CreateError> {
     let names = names(relative).ok_or_else(|| CreateError::Outside { path: relative.to_owned() })?;
@@ -209,6 +222,27 @@ mod system {
         }
     }
 
+    pub(super) fn append(root: &Path, names: &[&str], bytes: &[u8]) -> Result<(), Problem> {
+        let mut file = plain_for(root, names, OFlags::APPEND | OFlags::CREATE)?;
+        file.write_all(bytes)?;
+        Ok(file.sync_data()?)
+    }
+
+    pub(super) fn cut(root: &Path, names: &[&str], length: u64) -> Result<(), Problem> {
+        Ok(plain_for(root, names, OFlags::empty())?.set_len(length)?)
+    }
+
+    /// A plain file to be written. A pipe that nobody reads is an error at once.
+    fn plain_for(root: &Path, names: &[&str], how: OFlags) -> Result<File, Problem> {
+        let Some((directory, name)) = existing_directory(root, names)? else {
+            return Err(io::Error::from(io::ErrorKind::NotFound).into());
+        };
+        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | how;
+        let file = rustix::fs::openat(&directory, name, flags, Mode::from_raw_mode(0o666));
+        let file = File::from(file.map_err(problem)?);
+        if file.metadata()?.is_file() { Ok(file) } else { Err(Problem::Exists) }
+    }
+
     pub(super) fn take_away(root: &Path, names: &[&str], to: &Path) -> Result<(), Problem> {
         let Some((directory, name)) = existing_directory(root, names)? else {
             return Err(io::Error::from(io::ErrorKind::NotFound).into());
@@ -347,6 +381,8 @@ mod system {
     fn problem(error: Errno) -> Problem {
         match error {
             Errno::LOOP | Errno::NOTDIR => Problem::Link,
+            // A pipe that nobody reads, or a directory.
+            Errno::NXIO | Errno::ISDIR => Problem::Exists,
             error => Problem::Io(error.into()),
         }
     }
@@ -358,7 +394,7 @@ mod system {
 mod system {
     use std::fs::{self, OpenOptions};
     use std::io::Write;
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
 
     use super::{Created, Links, Problem, bounded, no_plain_file};
     use crate::paths::{inside, write_atomic, write_whole};
@@ -373,6 +409,26 @@ mod system {
         match open_plain(&path, Links::Refuse) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             file => Ok(Some(bounded(&file?, most)?)),
+        }
+    }
+
+    pub(super) fn append(root: &Path, names: &[&str], bytes: &[u8]) -> Result<(), Problem> {
+        let path = plain_or_none(root, names)?;
+        let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+        file.write_all(bytes)?;
+        Ok(file.sync_data()?)
+    }
+
+    pub(super) fn cut(root: &Path, names: &[&str], length: u64) -> Result<(), Problem> {
+        let path = plain_or_none(root, names)?;
+        Ok(OpenOptions::new().write(true).open(path)?.set_len(length)?)
+    }
+
+    fn plain_or_none(root: &Path, names: &[&str]) -> Result<PathBuf, Problem> {
+        let path = inside(root, &names.join("/")).map_err(|_| Problem::Link)?;
+        match fs::symlink_metadata(&path) {
+            Ok(data) if !data.is_file() => Err(Problem::Exists),
+            Ok(_) | Err(_) => Ok(path),
         }
     }
 
@@ -448,14 +504,7 @@ mod tests {
         fs::write(root.join("dir/file"), "12345").unwrap();
         symlink("../outside", root.join("link")).unwrap();
         symlink("dir", root.join("way")).unwrap();
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            root.join("pipe"),
-            rustix::fs::FileType::Fifo,
-            rustix::fs::Mode::from_raw_mode(0o600),
-            0,
-        )
-        .unwrap();
+        pipe(&root.join("pipe"));
         let read = |path, most| read(&root, path, most);
         assert_eq!(read("dir/file", 5).unwrap().unwrap(), b"12345");
         assert!(read("dir/none", 5).unwrap().is_none() && read("none/file", 5).unwrap().is_none());
@@ -473,6 +522,34 @@ mod tests {
         take_away(&root, "dir/file", &to).unwrap();
         assert!(take_away(&root, "dir/file", &to).is_err(), "only once");
         assert_eq!(fs::read_to_string(to).unwrap(), "12345");
+    }
+
+    fn pipe(path: &Path) {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).expect("pipes can be made");
+    }
+
+    #[test]
+    fn what_is_added_goes_to_plain_files_below() {
+        let base = tempfile::tempdir().unwrap();
+        let root = base.path().join("root");
+        fs::create_dir_all(root.join("dir")).unwrap();
+        fs::write(base.path().join("outside"), "theirs").unwrap();
+        symlink("../outside", root.join("link")).unwrap();
+        symlink("dir", root.join("way")).unwrap();
+        pipe(&root.join("pipe"));
+        append(&root, "dir/file", b"one ").unwrap();
+        append(&root, "dir/file", b"two").unwrap();
+        assert_eq!(fs::read_to_string(root.join("dir/file")).unwrap(), "one two");
+        cut(&root, "dir/file", 3).unwrap();
+        assert_eq!(fs::read_to_string(root.join("dir/file")).unwrap(), "one");
+        for path in ["link", "way/file", "pipe", "dir", "../outside", "none/file"] {
+            assert!(append(&root, path, b"x").is_err(), "{path}");
+            assert!(cut(&root, path, 0).is_err(), "{path}");
+        }
+        assert!(cut(&root, "nothing", 0).is_err());
+        assert_eq!(fs::read_to_string(base.path().join("outside")).unwrap(), "theirs");
+        assert_eq!(fs::read_to_string(root.join("dir/file")).unwrap(), "one");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
+use wiggum_workspace::beneath;
 use wiggum_workspace::paths::write_atomic;
 
 use super::{Place, RESULT_LIMIT, ToolError};
@@ -109,7 +110,7 @@ fn text_of(real: &Path, path: &str) -> Result<String, ToolError> {
     if metadata.len() > EDIT_LIMIT {
         return Err(ToolError::TooBig { path: named(), bytes: metadata.len() });
     }
-    let text = String::from_utf8(fs::read(real).map_err(failed)?);
+    let text = String::from_utf8(beneath::bytes_of(real).map_err(failed)?);
     text.ok().filter(|text| !text.contains('\0')).ok_or_else(|| ToolError::NotText { path: named() })
 }
 

@@ -7,6 +7,7 @@ use ignore::overrides::{Override, OverrideBuilder};
 use ignore::{DirEntry, WalkBuilder};
 use regex_automata::meta::Regex;
 use serde::Deserialize;
+use wiggum_workspace::beneath;
 
 use super::{Place, RESULT_LIMIT, ToolError, shorten};
 
@@ -110,7 +111,7 @@ fn only(place: &Place, glob: &str) -> Result<Override, ToolError> {
 
 fn searchable(path: &Path) -> Option<String> {
     let small = fs::metadata(path).is_ok_and(|metadata| metadata.len() <= FILE_LIMIT);
-    let text = small.then(|| fs::read(path).ok()).flatten()?;
+    let text = small.then(|| beneath::bytes_of(path).ok()).flatten()?;
     if text.contains(&0) { None } else { String::from_utf8(text).ok() }
 }
 

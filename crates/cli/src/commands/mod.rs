@@ -43,6 +43,7 @@ use serde::Serialize;
 use wiggum_engine::checkout::Checkout;
 use wiggum_engine::desk::backlog::name_inside;
 use wiggum_store::Registry;
+use wiggum_workspace::beneath;
 
 use crate::api;
 use crate::args::{Cli, Command, ConfigCommand};
@@ -178,7 +179,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<ExitCode, Failure> {
 /// Files at the usual paths with a folder of any name in them, in which there is work.
 fn matching(workspace: &Path) -> Vec<PathBuf> {
     let is_work = |path: &PathBuf| {
-        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let text = beneath::text_of(path).unwrap_or_default();
         let read = wiggum_backlog::Backlog::parse(&path.to_string_lossy(), text);
         let is_open = |task: &wiggum_core::task::Task| task.status == wiggum_core::task::FileStatus::Open;
         read.is_ok_and(|backlog| backlog.tasks().iter().any(is_open))

@@ -2,13 +2,13 @@
 //! invariants.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::process::ExitCode;
 use std::thread::available_parallelism;
 use std::time::Instant;
 
 use serde::Serialize;
 use wiggum_sim::{Fault, Given, Mix, Setup, Trial};
+use wiggum_workspace::beneath;
 
 use crate::args::SimulateArgs;
 use crate::commands::{find_backlog, print_json, surroundings};
@@ -115,7 +115,7 @@ fn given(args: &SimulateArgs) -> Result<Option<Given>, Failure> {
     let policy = config::resolve(&here.sources(&Flags::default()))?.policy;
     let path = find_backlog(&here.workspace, Some(path))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let backlog = fs::read_to_string(&path)
+    let backlog = beneath::text_of(&path)
         .map_err(|error| Failure::usage(format!("cannot read the backlog {}: {error}", path.display())))?;
     let parsed = wiggum_backlog::Backlog::parse(&name, backlog.as_str())
         .map_err(|problems| Failure::usage(problems.to_string()))?;

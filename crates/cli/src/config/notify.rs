@@ -12,6 +12,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use wiggum_core::policy::Millis;
 use wiggum_notify::{Address, Key, Kind, Secret, Target, Way};
+use wiggum_workspace::beneath;
 
 use super::problem::nearest;
 use super::read::{Section, read};
@@ -365,7 +366,7 @@ impl TargetConfig {
             match self.text("secret_file") {
                 Some(file) => {
                     let path = from_file(Path::new(&file), workspace, env);
-                    let text = std::fs::read_to_string(&path);
+                    let text = beneath::text_of(&path);
                     Some(text.map_err(|error| {
                         format!("its secret cannot be read from {}: {error}", path.display())
                     })?)

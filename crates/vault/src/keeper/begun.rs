@@ -90,10 +90,10 @@ impl Keeper {
         {
             return Ok(if file == name {
                 Claim::Plan
-            } else if self.is_unread(file) {
+            } else if self.is_unread(file) || self.waits_for_original(name) {
                 Claim::Unclear
             } else {
-                Claim::Taken(file.clone())
+                self.original_of(name, plan).map_or_else(|| Claim::Taken(file.clone()), Claim::CopyOf)
             });
         }
         if self.waits_for_original(name) {
