@@ -5,7 +5,9 @@
 #![expect(clippy::print_stderr, reason = "what is not tested is said")]
 
 mod checks;
+mod claims;
 mod git;
+mod links;
 mod obeyed;
 mod people;
 mod secrets;

@@ -1,5 +1,5 @@
 //! What git obeys, as it was before an agent ran: hooks, configuration, rules, where objects are, and
-//! what branches and tags point to; that of submodules too.
+//! what branches and tags point to; that of submodules too. And links and pipes where git writes.
 //!
 //! A hook that an agent plants would run in the next commit of the user's, and a changed
 //! configuration can name commands too. The snapshot is a file, so that it outlives a kill -9.
@@ -35,8 +35,15 @@ struct Seen {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Thing {
-    File { mode: u32, bytes: Vec<u8> },
-    Link { target: PathBuf },
+    File {
+        mode: u32,
+        bytes: Vec<u8>,
+    },
+    Link {
+        target: PathBuf,
+    },
+    /// A pipe, a socket or a device: whoever opens it may wait for ever.
+    Odd,
 }
 
 impl Guardian {
@@ -152,11 +159,17 @@ impl Guardian {
             for name in OF_WORKTREE {
                 self.look_at(&format!("{WORKTREE}{name}"), &mut seen)?;
             }
+            for name in WRITTEN {
+                self.look_for_detours(&format!("{WORKTREE}{name}"), &mut seen)?;
+            }
+        }
+        for name in WRITTEN {
+            self.look_for_detours(name, &mut seen)?;
         }
         let hooks = match seen.get("config") {
             Some(Thing::File { bytes, .. }) => hooks_path_in(&String::from_utf8_lossy(bytes)),
             Some(Thing::Link { .. }) => hooks_path(&self.git.common_dir),
-            None => None,
+            Some(Thing::Odd) | None => None,
         };
         if let Some(name) = hooks.and_then(|path| self.name_inside(&path)) {
             self.look_at(&name, &mut seen)?;
@@ -228,6 +241,31 @@ impl Guardian {
         } else if metadata.is_file() {
             let bytes = bytes_of(&path).map_err(on_file)?;
             seen.insert(name.to_owned(), Thing::File { mode: metadata.permissions().mode() & 0o7777, bytes });
+        } else {
+            seen.insert(name.to_owned(), Thing::Odd);
+        }
+        Ok(())
+    }
+
+    /// What is neither a file nor a directory where git writes without looking.
+    fn look_for_detours(&self, name: &str, seen: &mut BTreeMap<String, Thing>) -> Result<(), GitError> {
+        let path = self.path_of(name);
+        let on_file = |source| GitError::File { path: path.clone(), source };
+        let kind = match fs::symlink_metadata(&path) {
+            Ok(metadata) => metadata.file_type(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(on_file(error)),
+        };
+        if kind.is_dir() {
+            for entry in fs::read_dir(&path).map_err(on_file)? {
+                let entry = entry.map_err(on_file)?;
+                if !entry.file_type().map_err(on_file)?.is_file() {
+                    let child = entry.file_name().to_string_lossy().into_owned();
+                    self.look_for_detours(&format!("{name}/{child}"), seen)?;
+                }
+            }
+        } else if !kind.is_file() {
+            self.look_at(name, seen)?;
         }
         Ok(())
     }
@@ -252,6 +290,7 @@ impl Guardian {
                 remove(&path).map_err(on_file)?;
                 symlink(target, &path).map_err(on_file)
             }
+            Thing::Odd => Ok(()),
             Thing::File { mode, bytes } => {
                 write(&path, bytes).map_err(on_file)?;
                 fs::set_permissions(&path, fs::Permissions::from_mode(*mode)).map_err(on_file)
@@ -280,6 +319,10 @@ const OF_REPOSITORY: [&str; 8] = [
     "objects/info/http-alternates",
     "shallow",
 ];
+
+/// Where git writes through whatever has the name.
+const WRITTEN: [&str; 8] =
+    ["COMMIT_EDITMSG", "FETCH_HEAD", "ORIG_HEAD", "index", "index.lock", "logs", "packed-refs", "refs"];
 
 const OF_WORKTREE: [&str; 4] = ["commondir", "config.worktree", "gitdir", "info"];
 
@@ -343,6 +386,7 @@ fn encode(seen: &Seen) -> Vec<u8> {
             Thing::Link { target } => {
                 add([name.as_bytes(), b"link", target.as_os_str().as_encoded_bytes()]);
             }
+            Thing::Odd => add([name.as_bytes(), b"odd", b""]),
         }
     }
     for (name, id) in &seen.references {
@@ -372,6 +416,7 @@ fn decode(bytes: &[u8]) -> Option<Seen> {
                 Thing::File { mode: u32::from_str_radix(mode, 8).ok()?, bytes: content.to_vec() }
             }
             ("link", None) => Thing::Link { target: PathBuf::from(std::ffi::OsStr::from_bytes(content)) },
+            ("odd", None) => Thing::Odd,
             ("reference", None) => {
                 seen.references.insert(name, String::from_utf8(content.to_vec()).ok()?);
                 continue;
