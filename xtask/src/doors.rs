@@ -39,7 +39,6 @@ const ALLOWED: &[(&str, &str)] = &[
     ("cli/src/listen.rs", PRIVATE),
     ("cli/src/started.rs", PRIVATE),
     ("engine/src/checkout.rs", PRIVATE),
-    ("engine/src/clean.rs", LOOKED),
     ("engine/src/copies.rs", LOOKED),
     ("engine/src/desk/launch.rs", PRIVATE),
     ("engine/src/engine.rs", PRIVATE),

@@ -71,7 +71,15 @@ impl Wanted {
 
 /// What is in force for this configuration.
 pub(crate) fn sandbox(workspace: &Path, config: &Config) -> Result<Sandbox, Failure> {
-    in_force(workspace, &Wanted::of(config))
+    let sandbox = in_force(workspace, &Wanted::of(config))?;
+    Ok(Sandbox { packages: packages(), ..sandbox })
+}
+
+/// One place for all checkouts of a user, who has one set of caches too.
+fn packages() -> Option<PathBuf> {
+    let named = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = named("XDG_CACHE_HOME").or_else(|| Some(named("HOME")?.join(".cache")))?;
+    Some(cache.join("wiggum/packages"))
 }
 
 pub(crate) fn in_force(workspace: &Path, wanted: &Wanted) -> Result<Sandbox, Failure> {
@@ -98,7 +106,7 @@ pub(crate) fn in_force(workspace: &Path, wanted: &Wanted) -> Result<Sandbox, Fai
         Some(kind) => says + &about_checks(&checks) + gaps(kind),
         None => says,
     };
-    Ok(Sandbox { kind, git, says, writable, seen, checks })
+    Ok(Sandbox { kind, git, says, writable, seen, checks, packages: None })
 }
 
 fn about_checks(checks: &OfChecks) -> String {
@@ -127,7 +135,7 @@ fn gaps(kind: &Kind) -> &'static str {
     match kind {
         Kind::Bwrap { .. } => "",
         Kind::Landlock(_) => {
-            "; they see your credentials, share .git, and can ask docker, systemd, tmux and D-Bus: bwrap closes that"
+            "; they see your credentials, share .git and the caches you build with, and can ask docker, systemd, tmux and D-Bus: bwrap closes that"
         }
     }
 }

@@ -236,7 +236,8 @@ fn npm_installs_in_a_fresh_home() {
         sandbox.write(".gitignore", "node_modules\n");
         sandbox.commit_all("ignore");
         sandbox.run(script, &["--max-retries", "0"]).exits(0);
-        assert!(sandbox.base().join("home/.npm/_cacache").is_dir(), "{kind}");
+        let cache = if kind == "bwrap" { ".cache/wiggum/packages/npm" } else { ".npm" };
+        assert!(sandbox.base().join("home").join(cache).join("_cacache").is_dir(), "{kind}");
     }
 }
 

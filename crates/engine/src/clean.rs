@@ -13,7 +13,7 @@ use wiggum_core::event::{Event, Evidence};
 use wiggum_core::verdict::Check;
 use wiggum_workspace::crash;
 use wiggum_workspace::git::{Git, Head, Private};
-use wiggum_workspace::paths::{inside, remove_tree};
+use wiggum_workspace::paths::{copy_tree, inside, remove_tree};
 
 use crate::checks::Purpose;
 use crate::engine::Engine;
@@ -111,25 +111,4 @@ fn copy_along(from: &Path, to: &Path, name: &str) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     }
-}
-
-fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
-    let kind = fs::symlink_metadata(from)?.file_type();
-    if let Some(parent) = to.parent() {
-        fs::create_dir_all(parent)?;
-    }
-    if kind.is_file() {
-        return fs::copy(from, to).map(drop);
-    }
-    if kind.is_symlink() {
-        return std::os::unix::fs::symlink(fs::read_link(from)?, to);
-    }
-    if kind.is_dir() {
-        fs::create_dir_all(to)?;
-        for entry in fs::read_dir(from)? {
-            let entry = entry?;
-            copy_tree(&entry.path(), &to.join(entry.file_name()))?;
-        }
-    }
-    Ok(())
 }

@@ -81,6 +81,7 @@ mod journal;
 mod land;
 mod money;
 pub mod nudge;
+mod packages;
 mod plan;
 mod private;
 mod programs;

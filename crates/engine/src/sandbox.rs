@@ -12,11 +12,13 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use wiggum_agents::{Driver, Family};
+use wiggum_core::event::Event;
 use wiggum_workspace::git::{Git, GitError};
 use wiggum_workspace::sandbox::{Confinement, Kind, Mount};
 
 use crate::agent::Agent;
 use crate::engine::{Engine, Settings};
+use crate::packages::Copied;
 use crate::state_dir::StateDir;
 
 /// The sandbox of a run.
@@ -32,6 +34,8 @@ pub struct Sandbox {
     pub writable: Vec<PathBuf>,
     /// Credentials of other programs and sockets of daemons that are not hidden.
     pub seen: Vec<PathBuf>,
+    /// Where the caches of packages are copied to, for a sandbox that can show something else in their place.
+    pub packages: Option<PathBuf>,
     pub checks: OfChecks,
 }
 
@@ -93,10 +97,12 @@ const CACHES: [(&str, &str); 18] = [
 /// Files beside the caches of cargo, by which its users wait for each other.
 const CARGO_FILES: [&str; 3] = [".package-cache", ".package-cache-mutate", ".global-cache"];
 
+/// Variables that say where what is built goes, which its user wants to find there.
+const OUTPUT_VARIABLES: [&str; 1] = ["CARGO_TARGET_DIR"];
+
 /// Variables that say where such a cache is instead.
-const CACHE_VARIABLES: [&str; 14] = [
+const CACHE_VARIABLES: [&str; 13] = [
     "XDG_CACHE_HOME",
-    "CARGO_TARGET_DIR",
     "GOCACHE",
     "GOMODCACHE",
     "npm_config_cache",
@@ -227,7 +233,7 @@ impl Sandbox {
         let places = Places { home: home(), env: own_environment().collect() };
         let writable = || {
             let added = self.writable.iter().filter_map(|path| places.at_home(path));
-            places.temporary().into_iter().chain(places.caches()).chain(added)
+            places.temporary().into_iter().chain(places.caches()).chain(places.beside_caches()).chain(added)
         };
         match &self.kind {
             Some(Kind::Landlock(_)) => writable().any(|place| private.starts_with(place)),
@@ -255,6 +261,12 @@ struct Hidden {
 }
 
 impl Sandbox {
+    /// Where every confined program writes, whoever it is.
+    fn written(&self, places: &Places) -> Vec<PathBuf> {
+        let named = self.writable.iter().filter_map(|path| places.at_home(path));
+        places.temporary().into_iter().chain(places.beside_caches()).chain(named).collect()
+    }
+
     /// What the user named, by which nothing else may be hidden.
     fn named(&self, places: &Places) -> Vec<PathBuf> {
         self.writable.iter().chain(&self.seen).filter_map(|path| places.at_home(path)).map(real).collect()
@@ -276,6 +288,35 @@ impl Sandbox {
         };
         Hidden { places: outermost(found.filter(is_hidden).collect()) }
     }
+
+    /// The caches in whose place copies of them are seen. `shared` are the places where a confined program writes
+    /// anyway, and `private` is where the private state is: that has to stay where it is seen.
+    fn copied(&self, places: &Places, shared: &[PathBuf], private: &Path) -> Vec<Copied> {
+        let can_mount = self.kind.as_ref().is_some_and(Kind::can_mount);
+        let root = self.packages.as_deref().filter(|_| can_mount);
+        // Its end may not be there yet.
+        let Some(Ok(root)) = root.map(wiggum_workspace::paths::real) else { return Vec::new() };
+        let shared: Vec<PathBuf> = shared.iter().cloned().map(real).collect();
+        let found = places.caches().into_iter().filter(|path| path.is_dir()).map(real).collect();
+        let is_shared = |path: &Path| shared.iter().any(|shared| path.starts_with(shared));
+        let (copied, written): (Vec<PathBuf>, Vec<PathBuf>) = outermost(found)
+            .into_iter()
+            .partition(|place| !is_shared(place) && !real(private.to_owned()).starts_with(place));
+        // Whoever can write to the copies could have us mount something else.
+        if is_shared(&root) || written.iter().any(|place| root.starts_with(place)) {
+            return Vec::new();
+        }
+        copied.into_iter().map(|place| Copied::of(&root, place, places.home.as_deref())).collect()
+    }
+}
+
+/// Places that are written to although they lie inside of a cache of which a copy is seen.
+fn within(copied: &[Copied], writable: &[PathBuf]) -> Vec<Mount> {
+    // A link in its place may be an agent's, who would have something else written to.
+    let is_plain = |path: &&PathBuf| fs::symlink_metadata(path).is_ok_and(|found| !found.is_symlink());
+    let is_inside = |path: &PathBuf| copied.iter().any(|cache| cache.has_place_for(path));
+    let inside = outermost(writable.iter().filter(is_plain).cloned().map(real).filter(is_inside).collect());
+    inside.into_iter().map(|path| Mount { from: path.clone(), at: path, writable: true }).collect()
 }
 
 impl Hidden {
@@ -292,6 +333,14 @@ impl Hidden {
     }
 }
 
+/// Where a path is, though it may be a link to somewhere else.
+fn seat(path: &Path) -> PathBuf {
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => real(parent.to_owned()).join(name),
+        (None, _) | (_, None) => path.to_owned(),
+    }
+}
+
 /// Where a path leads; nothing can be put over a link.
 fn real(path: PathBuf) -> PathBuf {
     path.canonicalize().unwrap_or(path)
@@ -300,12 +349,40 @@ fn real(path: PathBuf) -> PathBuf {
 impl Engine<'_> {
     /// What confined agents need and could not make themselves. Where it cannot be made, the tool that misses it says
     /// so better than we could.
-    pub(crate) fn prepare_confinement(&self) {
-        if self.settings.sandbox.kind.is_some() {
-            make_caches();
-            for agent in self.settings.agents.iter().filter(|agent| !agent.env.is_empty()) {
-                Places { home: home(), env: environment(agent) }.make_caches();
+    pub(crate) fn prepare_confinement(&mut self) {
+        if self.settings.sandbox.kind.is_none() {
+            return;
+        }
+        let with_own = self.settings.agents.iter().filter(|agent| !agent.env.is_empty());
+        let environments = with_own.map(environment).chain([own_environment().collect()]);
+        let all: Vec<Places> = environments.map(|env| Places { home: home(), env }).collect();
+        for places in all {
+            places.make_caches();
+            self.copy_caches(&places);
+        }
+    }
+
+    fn copy_caches(&mut self, places: &Places) {
+        let sandbox = &self.settings.sandbox;
+        let shared = [vec![self.settings.workspace().to_owned()], sandbox.written(places)].concat();
+        let copied = sandbox.copied(places, &shared, self.dir.path());
+        let mut made = Vec::new();
+        for cache in copied {
+            let place = cache.place().display().to_string();
+            match cache.make() {
+                Ok(true) => made.push(place),
+                Ok(false) => {}
+                Err(error) => {
+                    let message =
+                        format!("{place} cannot be copied for agents, who cannot write to it: {error}");
+                    self.record(Event::Noticed { task: None, message });
+                }
             }
+        }
+        if !made.is_empty() {
+            let message =
+                format!("agents and checks get copies of {}; yours stay as they are", made.join(", "));
+            self.record(Event::Noticed { task: None, message });
         }
     }
 
@@ -400,12 +477,22 @@ fn around(
     let repository = git.into_iter().flat_map(|git| [git.git_dir(), git.common_dir()]);
     writable.extend(repository.filter_map(|dir| dir.canonicalize().ok()));
     writable.extend(DEVICES.iter().map(PathBuf::from));
-    writable.extend(places.temporary());
-    writable.extend(places.caches());
-    writable.extend(sandbox.writable.iter().filter_map(|path| places.at_home(path)));
+    writable.extend(sandbox.written(places));
+    let caches = places.caches();
+    // An agent may count a cache of packages among its own places.
+    writable.retain(|path| !(own.contains(path) && caches.contains(path)));
+    let copied = sandbox.copied(places, &writable, private);
+    let is_copied = |path: &PathBuf| {
+        let path = real(path.clone());
+        copied.iter().any(|cache| path.starts_with(cache.place()))
+    };
+    let inside = within(&copied, &writable);
+    writable.retain(|path| !copied.iter().any(|cache| seat(path).starts_with(cache.place())));
+    writable.extend(caches.into_iter().filter(|path| !is_copied(path)));
     let hidden = sandbox.hidden(places, own, private);
     // Before what lies in another one is left out: that may be hidden in between.
-    let mounts = hidden.seen(&writable, &sandbox.named(places));
+    let seen = hidden.seen(&writable, &sandbox.named(places));
+    let mounts = copied.iter().flat_map(Copied::mounts).chain(inside).chain(seen).collect();
     Some(Confinement {
         kind,
         helper: helper.to_owned(),
@@ -424,9 +511,8 @@ pub(crate) fn around_git(settings: &Settings, git: &Git) -> Result<Option<Confin
     let mut writable = vec![git.root().to_owned()];
     writable.extend([git.git_dir(), git.common_dir()].iter().filter_map(|dir| dir.canonicalize().ok()));
     writable.extend(DEVICES.iter().map(PathBuf::from));
-    writable.extend(places.temporary());
+    writable.extend(settings.sandbox.written(&places));
     writable.extend(places.caches());
-    writable.extend(settings.sandbox.writable.iter().filter_map(|path| places.at_home(path)));
     if git.signs()? {
         let moved = places.variables(&["GNUPGHOME"]).next();
         writable.extend(moved.or_else(|| places.at_home("~/.gnupg")));
@@ -547,7 +633,12 @@ impl Places {
 
     fn caches(&self) -> Vec<PathBuf> {
         let usual = CACHES.iter().filter_map(|(path, _)| self.cache(path));
-        usual.chain(self.variables(&CACHE_VARIABLES)).chain(self.cargo_files()).collect()
+        usual.chain(self.variables(&CACHE_VARIABLES)).collect()
+    }
+
+    /// What users of a cache share, and where they leave what they build.
+    fn beside_caches(&self) -> impl Iterator<Item = PathBuf> {
+        self.cargo_files().chain(self.variables(&OUTPUT_VARIABLES))
     }
 
     fn cache(&self, path: &str) -> Option<PathBuf> {
@@ -575,7 +666,8 @@ impl Places {
         if self.has_program("cargo") {
             self.cargo_files().filter(|path| !path.exists()).for_each(|path| drop(fs::write(path, "")));
         }
-        self.variables(&CACHE_VARIABLES).for_each(|path| drop(fs::create_dir_all(path)));
+        let moved = self.variables(&CACHE_VARIABLES).chain(self.variables(&OUTPUT_VARIABLES));
+        moved.for_each(|path| drop(fs::create_dir_all(path)));
     }
 
     fn has_program(&self, name: &str) -> bool {

@@ -188,6 +188,42 @@ fn temporary_name(path: &Path) -> String {
     format!(".{name}.{}-{count}{TEMPORARY}", std::process::id())
 }
 
+/// Copies a file, a directory or a link as it is, with the times of its files; what is none of these is left out.
+pub fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
+    let found = fs::symlink_metadata(from)?;
+    if let Some(parent) = to.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    if found.is_file() {
+        fs::copy(from, to)?;
+        let modified = found.modified()?;
+        // A copy that may not be written to keeps the time at which it was made.
+        return OpenOptions::new().write(true).open(to).map_or(Ok(()), |file| file.set_modified(modified));
+    }
+    if found.is_symlink() {
+        return link(&fs::read_link(from)?, to);
+    }
+    if found.is_dir() {
+        fs::create_dir_all(to)?;
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            copy_tree(&entry.path(), &to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn link(target: &Path, place: &Path) -> io::Result<()> {
+    std::os::unix::fs::symlink(target, place)
+}
+
+/// Whether it leads to a file or to a directory would have to be known.
+#[cfg(not(unix))]
+fn link(_: &Path, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// Removes a directory with all that is in it, also where somebody took away the right to look inside. Links are
 /// removed, not followed. What is not there is fine.
 pub fn remove_tree(path: &Path) -> io::Result<()> {

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 #![expect(clippy::print_stderr, reason = "what is not tested is said")]
 
+mod caches;
 mod checks;
 mod claims;
 mod git;

@@ -1,12 +1,13 @@
 //! `wiggum doctor --sandbox`: the rules that are put around agents and checks here, path by path.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde::Serialize;
 use wiggum_engine::{Agent, Sandbox};
 use wiggum_workspace::git::Git;
-use wiggum_workspace::sandbox::Confinement;
+use wiggum_workspace::sandbox::{Confinement, Mount};
 
 use crate::args::DoctorArgs;
 use crate::commands::{Surroundings, print_json, run, surroundings};
@@ -24,6 +25,8 @@ struct Rules {
     confined: bool,
     /// Directories with all that is in them, and single files.
     writable: Vec<PathBuf>,
+    /// Caches in whose place a copy is seen, with where that is.
+    copied: BTreeMap<PathBuf, PathBuf>,
     /// Places inside of those that are read-only all the same.
     read_only: Vec<PathBuf>,
     /// Places that look empty or cannot be opened.
@@ -99,6 +102,7 @@ impl Rules {
                 around,
                 confined,
                 writable: Vec::new(),
+                copied: BTreeMap::new(),
                 read_only: Vec::new(),
                 hidden: Vec::new(),
                 seen: Vec::new(),
@@ -108,9 +112,24 @@ impl Rules {
         let writable = writable.into_iter().filter(|path| path.exists()).collect();
         hidden.sort();
         let is_inside = hidden.iter().any(|hidden| private.starts_with(hidden));
-        let seen = mounts.into_iter().map(|mount| mount.at);
-        let seen = seen.chain(is_inside.then(|| private.to_owned())).collect();
-        Self { around, confined, writable, read_only: vec![private.to_owned()], hidden, seen, withheld }
+        let (copied, same): (Vec<Mount>, Vec<Mount>) =
+            mounts.into_iter().partition(|mount| mount.at != mount.from);
+        let copied = copied.into_iter().map(|mount| (mount.at, mount.from)).collect();
+        let hides = |path: &Path| hidden.iter().any(|hidden| path.starts_with(hidden));
+        let (seen, inside): (Vec<Mount>, Vec<Mount>) = same.into_iter().partition(|mount| hides(&mount.at));
+        // Those that can be written to are among the others.
+        let only_read = inside.into_iter().filter(|mount| !mount.writable);
+        let paths = |mounts: Vec<Mount>| mounts.into_iter().map(|mount| mount.at);
+        Self {
+            around,
+            confined,
+            writable,
+            copied,
+            read_only: only_read.map(|mount| mount.at).chain([private.to_owned()]).collect(),
+            seen: paths(seen).chain(is_inside.then(|| private.to_owned())).collect(),
+            hidden,
+            withheld,
+        }
     }
 
     fn text(&self) -> String {
@@ -125,12 +144,19 @@ impl Rules {
         [
             format!("\n{}:\n", harmless(&self.around)),
             list("may write to", &self.writable),
+            list("may write to copies of", &self.copied()),
             list("may not write to", &self.read_only),
             list("sees nothing of", &self.hidden),
             list("sees of that all the same", &self.seen),
             self.about_withheld(),
         ]
         .concat()
+    }
+
+    fn copied(&self) -> Vec<PathBuf> {
+        let line =
+            |(place, copy): (&PathBuf, &PathBuf)| format!("{}, in {}", place.display(), copy.display());
+        self.copied.iter().map(line).map(PathBuf::from).collect()
     }
 
     fn about_withheld(&self) -> String {
