@@ -134,3 +134,15 @@ fn each_task_or_never_by_the_policy() {
     assert_eq!(sandbox.state_of("A"), "failed");
     assert_eq!(sandbox.subjects(), ["first", "backlog", "rules", "settings"]);
 }
+
+/// The honest twin: the check passed in the work tree before, and never in a clean checkout.
+#[test]
+fn what_no_clean_checkout_ever_had_is_no_reproach() {
+    let sandbox = project(".env\n");
+    sandbox.write(".env", "A=1\n");
+    let check = "cat .env";
+    let run = sandbox.run("echo x > $WIGGUM_TASK_ID.txt; claim", &["--verify", check]);
+    run.exits(0).says("not tried in a clean checkout").says("in the same way before this work");
+    assert_eq!(clean(&sandbox), [false, false]);
+    sandbox.wiggum(&["report"]).exits(0).says("not tried in a clean checkout");
+}

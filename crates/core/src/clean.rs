@@ -4,8 +4,8 @@
 //! once more in a checkout of its own when the run ends; or each task before it is committed, if the
 //! policy says so or if the attempt hides files from git.
 //!
-//! Where checks cannot run there, because what they need is installed beside the project, nothing is said
-//! against the work, unless they could run in a clean checkout of what was there before it.
+//! Where checks cannot run there, because what they need is installed beside the project, or where they failed in the
+//! same way in a clean checkout of what was there before, nothing is said against the work.
 
 use crate::baseline;
 use crate::event::{BaselineOutcome, EndReason, Evidence, FlagKind};
@@ -26,6 +26,8 @@ pub struct Clean {
     /// The last of these commits, and the one before the first of them.
     pub tip: Option<String>,
     base: Option<String>,
+    /// All checks passed in the work tree before the first of these tasks.
+    passed_before: bool,
     /// What came of the steps for each.
     tip_results: Vec<Evidence>,
     base_results: Vec<Evidence>,
@@ -40,10 +42,18 @@ pub enum Outcome {
 }
 
 impl Clean {
-    pub(crate) fn committed(&mut self, task: &TaskId, base: Option<&String>, commit: Option<&String>) {
+    /// `passed_before`: the checks passed in the work tree before this task.
+    pub(crate) fn committed(
+        &mut self,
+        task: &TaskId,
+        base: Option<&String>,
+        commit: Option<&String>,
+        passed_before: bool,
+    ) {
         let Some(commit) = commit else { return };
         if self.tasks.is_empty() {
             self.base = base.cloned();
+            self.passed_before = passed_before;
         }
         self.tasks.push(task.clone());
         self.look_anew(commit);
@@ -79,9 +89,11 @@ impl Clean {
             let steps = steps(policy, baseline::checks(policy));
             return Some((self.tip.as_deref()?, steps.into_iter().nth(self.tip_results.len())?));
         }
-        // What cannot run here could run before, or not.
+        // It may have failed here before as well, though it passed in the work tree.
         let failed = self.tip_results.iter().find(|evidence| !evidence.passed())?;
-        doubt(failed)?;
+        if !self.passed_before {
+            doubt(failed)?;
+        }
         let again = Check { name: failed.name.clone(), command: failed.command.clone() };
         let steps = if again.name == SETUP { vec![again] } else { steps(policy, vec![again]) };
         let passed = self.base_results.iter().all(Evidence::passed);
@@ -96,9 +108,18 @@ impl Clean {
         };
         let could_run_before =
             !self.base_results.is_empty() && self.base_results.iter().all(Evidence::passed);
-        Some(match doubt(failed) {
-            Some(why) if !could_run_before => Outcome::NotTried { why },
-            Some(_) | None => Outcome::Red { failed: described(failed) },
+        let before = self.base_results.iter().find(|evidence| !evidence.passed());
+        let as_before = before.filter(|before| self.passed_before && described(before) == described(failed));
+        Some(match (doubt(failed), as_before) {
+            _ if could_run_before => Outcome::Red { failed: described(failed) },
+            (Some(why), _) => Outcome::NotTried { why },
+            (None, Some(before)) => Outcome::NotTried {
+                why: format!(
+                    "it failed there in the same way before this work ({}); `setup` and `copy` under [workspace] give it what it needs",
+                    described(before)
+                ),
+            },
+            (None, None) => Outcome::Red { failed: described(failed) },
         })
     }
 }
@@ -130,6 +151,15 @@ pub(crate) fn next_for_tip(state: &Loop, reason: EndReason) -> Option<(String, C
     }
     let (commit, step) = state.clean.next(&state.policy)?;
     Some((commit.to_owned(), step))
+}
+
+/// What a person should know of the last look at the tip, unless it passed.
+pub fn doubts(state: &Loop) -> Option<String> {
+    match state.clean.outcome()? {
+        Outcome::Green => None,
+        Outcome::Red { .. } => complaint(state),
+        Outcome::NotTried { why } => Some(format!("the checks were not tried in a clean checkout: {why}")),
+    }
 }
 
 /// Why a run whose tip fails in a clean checkout needs a person.
@@ -239,10 +269,15 @@ mod tests {
 
     /// What comes next, as `COMMIT COMMAND`, after each of these.
     fn story(results: &[(&str, Evidence)]) -> (Vec<String>, Option<Outcome>, usize) {
+        story_after(false, results)
+    }
+
+    /// The same, where the checks passed in the work tree before the first task.
+    fn story_after(passed: bool, results: &[(&str, Evidence)]) -> (Vec<String>, Option<Outcome>, usize) {
         let policy = policy();
         let mut clean = Clean::default();
-        clean.committed(&TaskId::from("A"), Some(&"base".to_owned()), Some(&"one".to_owned()));
-        clean.committed(&TaskId::from("B"), Some(&"one".to_owned()), Some(&"tip".to_owned()));
+        clean.committed(&TaskId::from("A"), Some(&"base".to_owned()), Some(&"one".to_owned()), passed);
+        clean.committed(&TaskId::from("B"), Some(&"one".to_owned()), Some(&"tip".to_owned()), true);
         let next = |clean: &Clean| {
             let next = clean.next(&policy);
             next.map_or_else(|| "nothing".to_owned(), |(commit, step)| format!("{commit} {}", step.command))
@@ -265,12 +300,30 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_test_is_red_at_once() {
+    fn a_failing_test_is_red() {
         let red = evidence("verify", "make test", 1, "FAIL: 3 is not 4");
         let (asked, outcome, tasks) = story(&[("tip", evidence(SETUP, "npm ci", 0, "")), ("tip", red)]);
         assert_eq!(asked.last().unwrap(), "nothing");
         assert!(matches!(outcome, Some(Outcome::Red { failed }) if failed.contains("3 is not 4")));
         assert_eq!(tasks, 2);
+    }
+
+    #[test]
+    fn what_failed_in_the_same_way_before_is_nobodys_fault() {
+        let setup = || evidence(SETUP, "npm ci", 0, "");
+        let red = |words| evidence("verify", "make test", 1, words);
+        let with = |before| {
+            [("tip", setup()), ("tip", red("error: .env: not found")), ("base", setup()), ("base", before)]
+        };
+        let (asked, outcome, _) = story_after(true, &with(red("error: .env: not found")));
+        assert_eq!(asked[2..], ["base npm ci", "base make test", "nothing"]);
+        assert!(matches!(outcome, Some(Outcome::NotTried { why }) if why.contains(".env: not found")));
+        for other in [red("error: 3 is not 4"), evidence("verify", "make test", 0, "")] {
+            assert!(matches!(story_after(true, &with(other)).1, Some(Outcome::Red { .. })));
+        }
+        // What never passed anywhere may be missing because the work hides it from git.
+        let hidden = [("tip", setup()), ("tip", red("error: answer: not found"))];
+        assert!(matches!(story(&hidden).1, Some(Outcome::Red { .. })));
     }
 
     #[test]

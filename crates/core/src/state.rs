@@ -272,12 +272,14 @@ impl Loop {
                 self.unkept = None;
             }
             Event::TaskCompleted { iteration, task, verified, attempt, commit } => {
+                let checks = crate::baseline::checks(&self.policy);
+                let passed_before = checks.iter().all(|check| self.baseline.has_passed(&check.command));
                 if let Some(commit) = commit.as_ref().filter(|_| *verified) {
                     self.baseline.committed(&self.policy, commit);
                 }
                 self.checkpoints.committed(commit.as_ref());
                 let base = self.open.get(*iteration).and_then(|open| open.base.as_ref());
-                self.clean.committed(task, base, commit.as_ref());
+                self.clean.committed(task, base, commit.as_ref(), passed_before);
                 self.complete(*iteration, task, *attempt, *verified, at);
             }
             Event::CommitRefused { iteration, output, .. } => {

@@ -49,6 +49,10 @@ pub(super) fn of(report: &Report, answered: &[String]) -> Vec<Attention> {
         let what = format!("agents ran without a sandbox ({})", report.sandbox);
         note("sandbox", None, what, "install bubblewrap, or use a kernel with Landlock".to_owned());
     }
+    if let Some(doubts) = &report.clean {
+        let hint = "let git have what the checks need, or name `setup` and `copy` under [workspace]";
+        note("clean", None, doubts.clone(), hint.to_owned());
+    }
     for (task, attempt) in report.attempts() {
         for flag in attempt.flags.iter().filter(|flag| is_grave(flag.kind)) {
             let words = flag_words(flag.kind, &flag.what);

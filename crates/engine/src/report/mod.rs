@@ -49,6 +49,9 @@ pub struct Report {
     pub total_active_seconds: f64,
     /// What a person should look at, the most important first.
     pub attention: Vec<Attention>,
+    /// Why the checks did not pass in a clean checkout of the last commit.
+    #[serde(skip)]
+    clean: Option<String>,
     pub tasks: Vec<TaskReport>,
     pub cost: CostReport,
     pub timeline: Vec<Moment>,
@@ -320,6 +323,7 @@ impl Account {
             exit_code: self.state.run.ended.as_ref().map(|(reason, _)| reason.exit_code()),
             sandbox: self.sandbox,
             attention: Vec::new(),
+            clean: wiggum_core::clean::doubts(&self.state),
             tasks,
             cost: self.cost,
             timeline: self.timeline,
