@@ -10,6 +10,7 @@ use wiggum_agents::{AgentEvent, Family, Login};
 use wiggum_core::agents::WITHHELD;
 use wiggum_core::breaker::Phase;
 use wiggum_core::budget::{Scope, exhausted_scope};
+use wiggum_core::clean;
 use wiggum_core::decide::{Waiting, why};
 use wiggum_core::event::{
     BaselineOutcome, EndReason, Envelope, Event, Evidence, Flag, Question, Trouble, Verdict,
@@ -467,6 +468,9 @@ impl Narrator {
             let text = format!("  {} unverified: no check has confirmed {them}", counts.unverified);
             self.line(&style.yellow(&text));
         }
+        if let Some(doubts) = clean::doubts(state).filter(|_| reason == EndReason::GoalAchieved) {
+            self.line(&style.yellow(&format!("  {}", harmless(&doubts))));
+        }
         if counts.by_hand > 0 {
             self.line(&style.dim(&format!("  {} done by hand", counts.by_hand)));
         }
@@ -684,6 +688,10 @@ impl Narrator {
 
 impl Observer for Narrator {
     fn event(&mut self, envelope: &Envelope, state: &Loop) {
+        // It may have printed nothing; what comes next is of something else.
+        if matches!(envelope.event, Event::BaselineChecked { .. } | Event::TaskBaselineChecked { .. }) {
+            self.beforehand = None;
+        }
         self.tell(envelope, state);
         if let Some(terminal) = self.terminal.as_ref().filter(|_| !state.run.active) {
             return terminal.close();

@@ -246,7 +246,10 @@ fn after_kill_9_the_orphans_are_ended_and_the_attempt_is_made_again() {
         std::fs::write(sandbox.base().join("orphan"), sandbox.wait_ready()).unwrap();
         started.kill_with_watchdog();
         assert!(!sandbox.processes().is_empty(), "{name}: it should be an orphan now");
-        sandbox.run(&agent, &["--verify", "true"]).exits(0);
+        // A person's, who cannot know that it will be taken for the agent's.
+        sandbox.write("mine.txt", "mine\n");
+        let words = "what was in the work tree is kept under refs/wiggum/";
+        sandbox.run(&agent, &["--verify", "true"]).exits(0).says(words).says("half.txt, mine.txt");
         assert_eq!(sandbox.note("calls"), "1 1\n1 1\n", "{name}");
         assert!(!sandbox.has_note("orphan-met"), "{name}: it should be gone before the next agent starts");
         assert!(sandbox.events().iter().any(INTERRUPTED));

@@ -312,6 +312,43 @@ fn set_aside_changes_that_no_longer_fit_are_not_lost() {
     assert_eq!(sandbox.git(&["show", &format!("{kept}:README")]), "my own words");
 }
 
+/// A backlog that was never committed is the loop's, and the rest is the user's again.
+#[test]
+fn a_backlog_that_is_only_staged_is_committed_and_nothing_is_lost() {
+    for (unborn, dirty) in [(false, false), (false, true), (true, true)] {
+        let sandbox = if unborn { Sandbox::unborn() } else { Sandbox::new() };
+        sandbox.write("PRD.json", &prd(&["A"]));
+        if dirty {
+            sandbox.write("mine.txt", "mine\n");
+        }
+        sandbox.git(&["add", "-A"]);
+        let args = if dirty { &["--allow-dirty"][..] } else { &[] };
+        sandbox.run(WORKER, args).exits(0);
+        assert_eq!(sandbox.changed_in("HEAD"), ["A.txt", "PRD.json"], "{unborn} {dirty}");
+        assert_eq!(sandbox.dirt(), if dirty { "A  mine.txt" } else { "" }, "{unborn}");
+    }
+}
+
+#[test]
+fn a_staged_change_of_the_backlog_is_in_nobodys_way() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    sandbox.write("PRD.json", &prd(&["A", "B"]));
+    sandbox.write("README", "mine\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.run(WORKER, &["--allow-dirty"]).exits(0).says("your uncommitted changes are back");
+    assert_eq!(sandbox.subjects(), ["first", "backlog", "A: Do A", "B: Do B"]);
+    assert_eq!(sandbox.dirt(), "M  README");
+}
+
+#[test]
+fn files_that_git_does_not_know_are_set_aside_before_the_first_commit() {
+    let sandbox = Sandbox::unborn();
+    sandbox.write("PRD.json", &prd(&["A"]));
+    sandbox.write("mine.txt", "mine\n");
+    sandbox.run(WORKER, &["--allow-dirty"]).exits(0);
+    assert_eq!(sandbox.dirt(), "?? PRD.json\n?? mine.txt");
+}
+
 #[test]
 fn after_ctrl_c_a_user_may_edit_and_is_then_asked_to_tidy_up() {
     let sandbox = Sandbox::with_tasks(&["A"]);

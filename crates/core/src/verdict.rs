@@ -171,7 +171,7 @@ fn judge_former(state: &Loop, open: &OpenIteration) -> Option<Verdict> {
     let mut reasons = vec![reason];
     reasons.extend(failed.into_iter().map(describe_failure));
     let said_why = open.notes.changed_checks.as_deref();
-    reasons.extend(said_why.map(|why| format!("The agent says why: {why}")));
+    reasons.extend(said_why.map(in_its_words));
     let asked_for = state.spec_of(open).is_some_and(|task| definition::is_asked_for(task, redefined));
     match state.policy.protect.on_check_touch {
         OnTouch::Warn => None,
@@ -241,7 +241,7 @@ fn judge_flags(state: &Loop, open: &OpenIteration, flags: &[Flag]) -> Option<Ver
     let wanted = || state.spec_of(open).is_some_and(|task| asks_for_all(task, &refused));
     if !refused.is_empty() && only_tests && (said_why.is_some() || wanted()) {
         reasons.extend(asked.iter().map(|flag| describe_flag(flag)));
-        reasons.extend(said_why.map(|why| format!("The agent says why: {why}")));
+        reasons.extend(said_why.map(in_its_words));
         return Some(Verdict::Held { reasons });
     }
     if !refused.is_empty() {
@@ -252,6 +252,12 @@ fn judge_flags(state: &Loop, open: &OpenIteration, flags: &[Flag]) -> Option<Ver
     }
     let reasons: Vec<String> = asked.iter().map(|flag| describe_flag(flag)).collect();
     (!reasons.is_empty()).then_some(Verdict::Held { reasons })
+}
+
+/// Marked on every line, so that none of it can be taken for words of ours.
+fn in_its_words(why: &str) -> String {
+    let lines = why.lines().map(|line| format!("\n> {}", line.trim_end()));
+    format!("The agent says why:{}", lines.collect::<String>())
 }
 
 fn asks_for_all(task: &Task, flags: &[&Flag]) -> bool {

@@ -395,11 +395,11 @@ impl Engine<'_> {
     ) -> Result<(), EngineError> {
         let Some(open) = self.journal.state.open.here() else { return Ok(()) };
         let (iteration, attempt, task) = (open.iteration, open.attempt, open.task.clone());
-        let reported = open.reported.clone();
+        let (reported, began_at) = (open.reported.clone(), open.base.clone());
         let (ticked, backlog_flags) = self.guard_backlog(&task)?;
         flags.extend(backlog_flags);
         flags.extend(self.note_found_commits()?);
-        flags.extend(self.touched()?);
+        flags.extend(self.touched(began_at.as_deref())?);
         let rules = &self.journal.state.policy.claims;
         let promises: Vec<&str> = rules.promises.iter().map(String::as_str).collect();
         let mark = claim_mark(self.journal.id, iteration, attempt);

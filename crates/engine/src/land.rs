@@ -130,6 +130,9 @@ impl Engine<'_> {
             self.backlog.sync(backlog)?;
             return self.commit_with_hooks(git, open, &message, &include);
         }
+        if self.watched.backlog_added {
+            git.stage(&include)?;
+        }
         // While git works. Should a power cut leave the commit and take the file, the next start writes it
         // again.
         let mut synced = Ok(());

@@ -125,10 +125,17 @@ impl Engine<'_> {
     }
 
     /// What the agent did in its own repository that people may want to know.
-    pub(crate) fn done_in_private(&self, git: &Git, open: &OpenIteration) -> Result<Vec<Flag>, EngineError> {
+    pub(crate) fn done_in_private(
+        &self,
+        git: &Git,
+        open: &OpenIteration,
+        began_at: Option<&str>,
+    ) -> Result<Vec<Flag>, EngineError> {
         let Some(head) = self.own.as_ref().and_then(|own| own.private.head()) else { return Ok(Vec::new()) };
         let mut flags = Vec::new();
-        if let (Some(_), Some(base)) = (self.went_back_to(git, open)?, &open.base) {
+        // Where somebody else committed meanwhile, an agent that stayed where it was threw nothing away.
+        let stayed = head.commit.as_deref() == began_at;
+        if let (Some(_), Some(base), false) = (self.went_back_to(git, open)?, &open.base, stayed) {
             let detail = "was thrown away by the agent; put back";
             return Ok(vec![flag(FlagKind::BranchSwitched, &short(base), detail)]);
         }
@@ -140,7 +147,7 @@ impl Engine<'_> {
                 "the agent switched to it in its own repository",
             ));
         }
-        if head.commit != open.base {
+        if head.commit != open.base && !stayed {
             let name = head.commit.as_deref().map_or_else(String::new, short);
             flags.push(flag(FlagKind::AgentCommitted, &name, "becomes part of the task's commit"));
         }

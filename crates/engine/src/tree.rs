@@ -49,6 +49,9 @@ impl Engine<'_> {
         self.watched.excluded = vec![self.settings.backlog_name.clone()];
         let status = git.status()?;
         let changed = status.paths();
+        let is_new_backlog =
+            |entry: &Entry| entry.change == Change::Added && entry.path == self.settings.backlog_name;
+        self.watched.backlog_added = status.staged.iter().any(is_new_backlog);
         // After a crash they may be the agent's.
         if self.journal.state.open.is_empty() {
             self.watched.uncommitted_inside = status.uncommitted_inside;
@@ -429,12 +432,12 @@ impl Engine<'_> {
     }
 
     /// What the agent did to git itself and to the user's set-up. Noted with its end, before any of it
-    /// is put back: afterwards nobody could tell.
-    pub(crate) fn touched(&mut self) -> Result<Vec<Flag>, EngineError> {
+    /// is put back: afterwards nobody could tell. `began_at` is the commit that the agent found.
+    pub(crate) fn touched(&mut self, began_at: Option<&str>) -> Result<Vec<Flag>, EngineError> {
         let mut flags = self.watched.touched_own_files(self.git.as_ref())?;
         let (Some(git), Some(open)) = (&self.git, self.journal.state.open.here()) else { return Ok(flags) };
         if self.own.is_some() {
-            flags.extend(self.done_in_private(git, open)?);
+            flags.extend(self.done_in_private(git, open, began_at)?);
             return Ok(flags);
         }
         let directory = self.dir.guard_dir(self.journal.id);
@@ -644,6 +647,7 @@ impl Engine<'_> {
         if left.is_empty() {
             return Ok(Vec::new());
         }
+        let weakened = self.weakened_by_checks(git, status)?;
         let excluded = self.watched.excluded();
         git.stage_all(&excluded)?;
         let reference = format!("refs/wiggum/{}/leftovers/{iteration}", self.short_id());
@@ -651,7 +655,31 @@ impl Engine<'_> {
         self.return_to_taken_tree()?;
         let detail = format!("changed by a check and put back; kept under {reference}; {IGNORE_BUILDS}");
         let left = by_directory(&left);
-        Ok(left.iter().take(20).map(|path| flag(FlagKind::CheckLeftovers, path, &detail)).collect())
+        let left = left.iter().take(20).map(|path| flag(FlagKind::CheckLeftovers, path, &detail));
+        Ok(weakened.into_iter().chain(left).collect())
+    }
+
+    /// Tests that something made weaker while the checks ran, such as a script of the build: then not those of the
+    /// commit have passed.
+    fn weakened_by_checks(&self, git: &Git, status: &Status) -> Result<Vec<Flag>, EngineError> {
+        let changed: Vec<&Entry> =
+            status.unstaged.iter().filter(|entry| may_hold_tests(&entry.path)).take(MAX_EXAMINED).collect();
+        let blobs: Vec<Option<&str>> = changed.iter().map(|entry| entry.blob_before.as_deref()).collect();
+        let before = if blobs.is_empty() { Vec::new() } else { git.read_blobs(&blobs)? };
+        let root = self.settings.workspace();
+        let now: Vec<Option<String>> =
+            changed.iter().map(|entry| read_text(&root.join(&entry.path))).collect();
+        let files: Vec<TestFile<'_>> = changed
+            .iter()
+            .zip(before.iter().zip(&now))
+            .map(|(entry, (before, now))| TestFile {
+                path: &entry.path,
+                before: before.as_deref(),
+                after: now.as_deref(),
+            })
+            .collect();
+        let told = |found: Flag| Flag { detail: format!("{}, while a check ran", found.detail), ..found };
+        Ok(weakened(&files).into_iter().map(told).collect())
     }
 
     /// Did somebody commit while the attempt was checked? Then it is moved onto that, and checked again.
@@ -852,7 +880,7 @@ impl Engine<'_> {
             Some(start) => git.index_tree()? != git.tree_of(start)?,
             None => !git.status()?.staged.is_empty(),
         };
-        let mut kept = None;
+        let (mut kept, mut found) = (None, None);
         if changed {
             // With the epoch: the same iteration may be interrupted again, this one by its own recovery.
             let reference = format!(
@@ -863,7 +891,11 @@ impl Engine<'_> {
                 self.journal.epoch()
             );
             let message = format!("Interrupted work on {}, iteration {}", open.task, open.iteration);
-            kept = Some(git.keep_work(&reference, &message)?);
+            let work = git.keep_work(&reference, &message)?;
+            // Among it may be what a person has written since.
+            let paths = git.changes_between(start, &work)?.into_iter().map(|entry| entry.path).collect();
+            found = Some(format!("what was in the work tree is kept under {reference}: {}", listed(paths)));
+            kept = Some(work);
         }
         match &open.carried {
             Some(carried) => git.restore_work(carried, &excluded)?,
@@ -872,6 +904,9 @@ impl Engine<'_> {
         self.in_place.clone_from(&open.carried);
         if open.carried.is_none() {
             self.refresh_users_index()?;
+        }
+        if let Some(message) = found {
+            self.record(Event::Noticed { task: Some(open.task.clone()), message });
         }
         Ok(kept)
     }
@@ -921,6 +956,15 @@ impl Engine<'_> {
         let id = self.journal.id.to_string();
         id[id.len() - 12..].to_owned()
     }
+}
+
+/// The first of these files, and how many more there are.
+fn listed(mut paths: Vec<String>) -> String {
+    const SHOWN: usize = 6;
+    let more = paths.len().saturating_sub(SHOWN);
+    paths.truncate(SHOWN);
+    let end = if more > 0 { format!(" and {more} more") } else { String::new() };
+    paths.join(", ") + &end
 }
 
 /// A file as it is in the commit an attempt started from.

@@ -25,6 +25,8 @@ pub(crate) struct Watched {
     /// Paths that never belong to an attempt's work.
     pub(crate) excluded: Vec<String>,
     pub(crate) backlog_tracked: bool,
+    /// It is staged, and in no commit yet.
+    pub(crate) backlog_added: bool,
     /// Submodules in which files were not committed when the run began.
     pub(crate) uncommitted_inside: Vec<String>,
     own: Vec<OwnFile>,
@@ -128,6 +130,7 @@ impl Watched {
             protected,
             excluded: Vec::new(),
             backlog_tracked: false,
+            backlog_added: false,
             uncommitted_inside: Vec::new(),
             own: own.collect(),
             is_noted: false,

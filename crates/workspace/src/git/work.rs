@@ -213,14 +213,13 @@ impl Git {
 
     fn stash_commit(&self, base: &str, status: &Status, keep: &[&str]) -> Result<String, GitError> {
         let parent = [base.to_owned()];
-        let index = self.commit_tree(&self.index_tree()?, &parent, "wiggum: index")?;
+        let index = self.tree_with_index("index", |temporary| self.copy_staged(base, keep, temporary))?;
+        let index = self.commit_tree(&index, &parent, "wiggum: index")?;
         let files = self.tree_with_index("files", |temporary| {
-            let from = self.index_path();
-            match fs::copy(&from, temporary) {
-                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(GitError::File { path: from, source });
-                }
-                Ok(_) | Err(_) => {}
+            self.copy_staged(base, keep, temporary)?;
+            // Git complains where it knows no file at all.
+            if status.staged.is_empty() && status.unstaged.is_empty() {
+                return Ok(());
             }
             let mut command = owned(&["add", "-u", "--", "."]);
             command.extend(keep.iter().map(|path| excluding(path)));
@@ -238,6 +237,23 @@ impl Git {
             parents.push(self.commit_tree(&untracked, &[], "wiggum: untracked files")?);
         }
         self.commit_tree(&files, &parents, "wiggum: changes set aside")
+    }
+
+    /// The index, in which these files are as in the last commit.
+    fn copy_staged(&self, base: &str, but: &[&str], to: &Path) -> Result<(), GitError> {
+        let from = self.index_path();
+        match fs::copy(&from, to) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                return Err(GitError::File { path: from, source });
+            }
+            Ok(_) | Err(_) => {}
+        }
+        if but.is_empty() {
+            return Ok(());
+        }
+        let mut command = owned(&["reset", "--quiet", base, "--"]);
+        command.extend(but.iter().map(|path| literal(path)));
+        self.run_with_index(&command, to, Input::Nothing)
     }
 
     /// Do two commits made by [`Git::keep_changes`] hold the same changes?
