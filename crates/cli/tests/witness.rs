@@ -731,3 +731,43 @@ fn what_was_built_before_the_work_is_shown() {
         assert_eq!(sandbox.flags().iter().any(told), is_stale, "{agent}: {:?}", sandbox.flags());
     }
 }
+
+/// What an attempt left in the tree is not what judges the work in the next run; what a person changed there is.
+#[test]
+fn without_git_what_judges_the_work_outlives_a_run() {
+    let gut = "printf '.PHONY: test\\ntest:\\n\\t@true\\n' > Makefile";
+    let begun = || {
+        let sandbox = Sandbox::plain();
+        sandbox.write("PRD.json", &support::prd(&["A"]));
+        sandbox.write("c.py", "add\n");
+        sandbox.write("Makefile", ".PHONY: test\ntest:\n\tgrep -q sub c.py\n");
+        sandbox
+    };
+    let args = ["--verify", "make test", "--baseline", "go-on", "--max-retries", "0"];
+    for ending in ["refused", "interrupted", "killed"] {
+        let sandbox = begun();
+        if ending == "refused" {
+            sandbox.run(&format!("{gut}; claim"), &args).exits(6);
+            sandbox.wiggum(&["answer", "q1", "retry"]).exits(0);
+        } else {
+            sandbox.make_pipe("ready");
+            let started = sandbox.start(&format!("{gut}; hang"), &args);
+            sandbox.wait_ready();
+            if ending == "killed" {
+                started.kill_with_watchdog();
+            } else {
+                started.signal("INT");
+                drop(started.finish());
+            }
+        }
+        sandbox.run("echo '#' >> c.py; claim", &args).exits(6);
+        assert_ne!(sandbox.state_of("A"), "done", "{ending}");
+    }
+    // The honest twin.
+    let sandbox = begun();
+    sandbox.run("echo x > x; claim", &args).exits(6);
+    sandbox.wiggum(&["answer", "q1", "retry"]).exits(0);
+    sandbox.write("Makefile", ".PHONY: test\ntest:\n\tgrep -q add c.py\n");
+    sandbox.run("echo '#' >> c.py; claim", &args).exits(0);
+    assert_eq!(sandbox.state_of("A"), "done");
+}

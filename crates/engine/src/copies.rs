@@ -1,22 +1,24 @@
 //! Where there is no git: copies of what judges the work, as it was before the attempts at it, so that the same guards
 //! hold there.
 //!
-//! They are in memory, of a moderate size, and renewed whenever a task was completed. After a crash of the engine there
-//! are none for the attempt under way. While the former definition is in force, what it replaces lies in a directory
+//! They are of a moderate size, and renewed whenever a task was completed. Until then they are kept in the private state
+//! as well, for the next run: what an attempt left in the tree is not what judges it then. While the former definition is in force, what it replaces lies in a directory
 //! of the loop's, from which an engine after a crash puts it back.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use serde::{Deserialize, Serialize};
 use wiggum_core::definition::{self, Definition, Put, Tree};
+use wiggum_core::event::Event;
 use wiggum_core::ids::TaskId;
 use wiggum_core::verdict::checks_for;
 use wiggum_workspace::beneath;
 use wiggum_workspace::git::{Change, Entry};
-use wiggum_workspace::paths::remove_tree;
+use wiggum_workspace::paths::{remove_tree, write_whole};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -32,17 +34,21 @@ const PLAIN: u32 = 0o100_644;
 const LIST: &str = "list";
 
 /// What judges the work, as it was.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Copies {
     /// All files, by what tells one version from another.
     stamps: BTreeMap<String, Stamp>,
     texts: BTreeMap<String, Kept>,
+    /// All files as the last run left them: what is another one since then is a person's.
+    left: Option<BTreeMap<String, Stamp>>,
 }
 
 type Stamp = (u64, Option<SystemTime>);
 
+#[derive(Serialize, Deserialize)]
 struct Kept {
     text: String,
-    permissions: Permissions,
+    mode: u32,
 }
 
 impl Engine<'_> {
@@ -56,7 +62,42 @@ impl Engine<'_> {
         let tree = FilesNow::new(self.settings.workspace());
         let definition = Definition::of(checks.iter().map(|check| check.command.as_str()), &tree);
         let named: BTreeSet<String> = definition.files().map(str::to_owned).collect();
-        self.copies = Some(Copies::take(self.settings.workspace(), &tree.files(), &named));
+        let root = self.settings.workspace();
+        let kept = Copies::read(&self.kept_copies()).map(|copies| copies.with_changes_of_people(root));
+        self.copies = Some(kept.unwrap_or_else(|| Copies::take(root, &tree.files(), &named)));
+        self.keep_copies();
+    }
+
+    /// The tree is left to people, who may change what judges the work.
+    pub(crate) fn leave_copies(&mut self) {
+        let root = self.settings.workspace();
+        if let Some(copies) = &mut self.copies {
+            copies.left = Some(stamps(root, &FilesNow::new(root).files()));
+            self.keep_copies();
+        }
+    }
+
+    /// A task was completed: what judges the next one is what is there now.
+    pub(crate) fn forget_copies(&mut self) {
+        if self.copies.take().is_some() {
+            // One that stays is of what was there before, which is only stricter.
+            drop(fs::remove_file(self.kept_copies()));
+        }
+    }
+
+    fn kept_copies(&self) -> PathBuf {
+        self.dir.loop_dir(self.journal.id).join("copies.json")
+    }
+
+    /// Without them the next run takes what it finds for what was there before.
+    fn keep_copies(&mut self) {
+        let Some(copies) = &self.copies else { return };
+        let path = self.kept_copies();
+        let kept = serde_json::to_vec(copies).map_err(io::Error::other);
+        if let Err(error) = kept.and_then(|bytes| write_whole(&path, &bytes)) {
+            let message = format!("what judges the work cannot be kept in {}: {error}", path.display());
+            self.record(Event::Noticed { task: None, message });
+        }
     }
 
     /// What changed since the copies were made, as git would tell it.
@@ -83,14 +124,12 @@ impl Engine<'_> {
             let place = root.join(path);
             let kept = self.copies.as_ref().and_then(|copies| copies.texts.get(path));
             let done = match (put, kept) {
-                (Put::AsBefore, Some(kept)) => {
-                    write(root, path, kept.text.as_bytes(), Some(&kept.permissions))
-                }
+                (Put::AsBefore, Some(kept)) => write(root, path, kept.text.as_bytes(), Some(kept.mode)),
                 (Put::AsBefore, None) => Ok(()),
                 (Put::Gone, _) => remove(root, path),
                 (Put::Text(text), _) => {
-                    let permissions = fs::symlink_metadata(&place).ok().map(|found| found.permissions());
-                    write(root, path, text.as_bytes(), permissions.as_ref())
+                    let mode = fs::symlink_metadata(&place).ok().map(|found| mode(&found));
+                    write(root, path, text.as_bytes(), mode)
                 }
             };
             done.map_err(on_path(&place))?;
@@ -115,20 +154,47 @@ impl Engine<'_> {
 
 impl Copies {
     fn take(root: &Path, files: &[String], named: &BTreeSet<String>) -> Self {
-        let mut copies = Self { stamps: BTreeMap::new(), texts: BTreeMap::new() };
+        let mut copies = Self { stamps: BTreeMap::new(), texts: BTreeMap::new(), left: None };
         let mut left = MOST;
         for path in files {
             let Ok(found) = fs::symlink_metadata(root.join(path)) else { continue };
-            copies.stamps.insert(path.clone(), (found.len(), found.modified().ok()));
+            copies.stamps.insert(path.clone(), stamp(&found));
             if !definition::may_judge(path) && !named.contains(path) {
                 continue;
             }
             let Some(text) = read_text(&root.join(path)) else { continue };
             let Some(rest) = left.checked_sub(text.len()) else { continue };
             left = rest;
-            copies.texts.insert(path.clone(), Kept { text, permissions: found.permissions() });
+            copies.texts.insert(path.clone(), Kept { text, mode: mode(&found) });
         }
         copies
+    }
+
+    /// Those of an earlier run, if a task is still open that it worked on.
+    fn read(path: &Path) -> Option<Self> {
+        serde_json::from_slice(&beneath::bytes_of(path).ok()?).ok()
+    }
+
+    /// What people changed since the last run ended counts as it is now. After a kill nobody can tell them apart
+    /// from the attempt.
+    fn with_changes_of_people(mut self, root: &Path) -> Self {
+        let Some(left) = self.left.take() else { return self };
+        let now = stamps(root, &FilesNow::new(root).files());
+        for path in now.keys().chain(left.keys()).filter(|path| now.get(*path) != left.get(*path)) {
+            let place = root.join(path);
+            match now.get(path) {
+                Some(stamp) => drop(self.stamps.insert(path.clone(), *stamp)),
+                None => drop(self.stamps.remove(path)),
+            }
+            let text = read_text(&place).zip(fs::symlink_metadata(&place).ok());
+            match text.filter(|_| definition::may_judge(path) || self.texts.contains_key(path)) {
+                Some((text, found)) => {
+                    drop(self.texts.insert(path.clone(), Kept { text, mode: mode(&found) }))
+                }
+                None => drop(self.texts.remove(path)),
+            }
+        }
+        self
     }
 
     /// What a file said, if a copy of it was made.
@@ -164,12 +230,44 @@ impl Copies {
     }
 }
 
-fn write(root: &Path, path: &str, bytes: &[u8], permissions: Option<&Permissions>) -> io::Result<()> {
+fn stamps(root: &Path, files: &[String]) -> BTreeMap<String, Stamp> {
+    let found = files.iter().filter_map(|path| {
+        let found = fs::symlink_metadata(root.join(path)).ok()?;
+        Some((path.clone(), stamp(&found)))
+    });
+    found.collect()
+}
+
+fn stamp(found: &fs::Metadata) -> Stamp {
+    (found.len(), found.modified().ok())
+}
+
+fn write(root: &Path, path: &str, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
     beneath::replace(root, path, bytes).map_err(io::Error::other)?;
-    match permissions {
-        Some(permissions) => fs::set_permissions(root.join(path), permissions.clone()),
-        None => Ok(()),
-    }
+    mode.map_or(Ok(()), |mode| set_mode(&root.join(path), mode))
+}
+
+#[cfg(unix)]
+fn mode(found: &fs::Metadata) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    found.permissions().mode()
+}
+
+#[cfg(unix)]
+fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+}
+
+/// Files have none there.
+#[cfg(not(unix))]
+fn mode(_: &fs::Metadata) -> u32 {
+    0
+}
+
+#[cfg(not(unix))]
+fn set_mode(_: &Path, _: u32) -> io::Result<()> {
+    Ok(())
 }
 
 #[cfg(unix)]
@@ -216,8 +314,8 @@ fn bring_back(root: &Path, aside: &Path) -> io::Result<()> {
         let kept = aside.join(number);
         match kind {
             "file" => {
-                let permissions = fs::metadata(&kept)?.permissions();
-                write(root, path, &fs::read(&kept)?, Some(&permissions))?;
+                let mode = mode(&fs::metadata(&kept)?);
+                write(root, path, &fs::read(&kept)?, Some(mode))?;
             }
             "link" => {
                 remove(root, path)?;

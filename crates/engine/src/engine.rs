@@ -531,6 +531,7 @@ impl<'a> Engine<'a> {
             self.write_status_file();
         }
         self.note_tip();
+        self.leave_copies();
         self.remove_clean_checkout();
         self.standby.dismiss();
         // Every call is settled already: that the loop has ended is only good to know.

@@ -250,7 +250,7 @@ impl Engine<'_> {
 
     fn complete(&mut self, open: &OpenIteration, commit: Option<String>, verified: bool) {
         self.take_programs();
-        self.copies = None;
+        self.forget_copies();
         let another = planted(Mutant::CompletesAnother).then(|| TaskId::from("another"));
         self.record(Event::TaskCompleted {
             iteration: open.iteration,
