@@ -205,8 +205,8 @@ pub fn wrap_up(trigger: &Trigger) -> String {
 /// How much is told of what the tasks before decided.
 const MAX_DECIDED: usize = 3 * 1024;
 
-/// What the tasks that a task depends on decided: it holds until one of them says otherwise. What they left to be
-/// done is told of those that are not done.
+/// What the tasks that a task depends on decided, and what they left to be done: it holds until one of them says
+/// otherwise.
 pub fn decided_before(state: &Loop, task: &Task) -> Vec<String> {
     let mut told = Vec::new();
     let mut room = MAX_DECIDED;
@@ -214,8 +214,7 @@ pub fn decided_before(state: &Loop, task: &Task) -> Vec<String> {
         let notes = &entry.notes;
         let decided = notes.decisions.iter().map(|text| format!("{}: {text}", entry.spec.id));
         let bound = notes.constraints.iter().map(|text| format!("{}: constraint: {text}", entry.spec.id));
-        let next = notes.next_steps.iter().filter(|_| !entry.is_done());
-        let next = next.map(|text| format!("{}: next step: {text}", entry.spec.id));
+        let next = notes.next_steps.iter().map(|text| format!("{}: next step: {text}", entry.spec.id));
         for line in decided.chain(bound).chain(next) {
             let line = clip(&line.replace('\n', " "), 600).into_owned();
             let Some(left) = room.checked_sub(line.len() + "- \n".len()) else { return told };

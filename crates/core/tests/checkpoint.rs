@@ -378,7 +378,7 @@ fn decisions_outlive_the_next_attempt_and_reach_those_who_depend_on_them() {
     says(&mut world, "Decisions:\n- one writer\n\nNext steps:\n- measure it", true);
     world.run_until(|event| matches!(event, Event::TaskCompleted { .. }));
     let of = |id: &str| decided_before(&world.state, &world.state.task(&id.into()).unwrap().spec);
-    assert_eq!(of("b"), ["a: use a queue", "a: one writer"], "nothing is left to do of what is done");
+    assert_eq!(of("b"), ["a: use a queue", "a: one writer", "a: next step: measure it"]);
     assert_eq!(of("c"), [""; 0], "nothing of tasks that it does not depend on");
 }
 

@@ -495,6 +495,9 @@ impl Engine<'_> {
         let refusals = self.refuse_changes(good.as_ref())?;
         flags.extend(self.undo_refused(refusals, good)?);
         flags.extend(self.flags_of_taken_out());
+        if !by_people {
+            flags.extend(self.flags_of_reworded(task));
+        }
         self.keep_added()?;
         self.take_in_backlog();
         Ok((claim, flags))
@@ -557,7 +560,10 @@ fn describe_failure(exit: Exit, finished: &Finished, duration: Millis) -> Failur
     let named = finished.problem.as_ref().map(|problem| problem.message.as_str());
     match (exit, named) {
         (Exit::TimedOut, _) => {
-            let message = format!("the agent was stopped after {:.0?}", duration.as_duration());
+            let message = format!(
+                "the agent was stopped after {:.0?}, the time that an attempt may take (--agent-timeout)",
+                duration.as_duration()
+            );
             Failure { message, signature: "timed out".to_owned() }
         }
         (_, Some(message)) if !message.is_empty() => failure_of(message),

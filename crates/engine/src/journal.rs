@@ -10,7 +10,9 @@ use wiggum_core::event::{BlobRef, EVENT_VERSION, Envelope, Event, MAX_EXCERPT};
 use wiggum_core::ids::{Epoch, LoopId, RequestId};
 use wiggum_core::mutant::{Mutant, planted};
 use wiggum_core::redact::{self, Secrets};
+use wiggum_core::signal::error::telling_lines;
 use wiggum_core::state::Loop;
+use wiggum_core::text::tail;
 use wiggum_store::{Append, Blob, Store, StoreError};
 use wiggum_workspace::crash;
 
@@ -145,15 +147,42 @@ impl Journal {
     }
 }
 
-/// The end of a text, where what matters usually is, cut at a line or at least a character.
+/// What is shown of a text: its end, where what matters usually is, and the lines before it that say what went wrong.
 fn excerpt(text: &str) -> String {
     if text.len() <= MAX_EXCERPT {
         return text.to_owned();
     }
-    let mut start = text.len() - MAX_EXCERPT;
-    while !text.is_char_boundary(start) {
-        start += 1;
+    let end = last_lines(text, MAX_EXCERPT);
+    let told: Vec<String> = telling_lines(text).into_iter().filter(|line| !end.contains(line)).collect();
+    if told.is_empty() {
+        return end.to_owned();
     }
-    let tail = &text[start..];
-    tail.split_once('\n').map_or(tail, |(_, rest)| rest).to_owned()
+    let told = format!("{}\n[…]\n", told.join("\n"));
+    let end = last_lines(text, MAX_EXCERPT.saturating_sub(told.len()));
+    told + end
+}
+
+/// As many whole lines of its end as there is room for.
+fn last_lines(text: &str, room: usize) -> &str {
+    let end = tail(text, room);
+    end.split_once('\n').map_or(end, |(_, rest)| rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_went_wrong_is_shown_however_much_follows() {
+        let noise =
+            |count: usize| (0..count).map(|number| format!("tail noise {number}\n")).collect::<String>();
+        let text = format!("{}src/x.rs:10: error: expected 3, got 0\n{}", noise(9), noise(2000));
+        let shown = excerpt(&text);
+        assert!(shown.starts_with("src/x.rs:10: error: expected 3, got 0\n[…]\n"), "{shown}");
+        assert!(shown.ends_with("tail noise 1999\n") && shown.len() <= MAX_EXCERPT, "{}", shown.len());
+        // Where the end says it, the end is all.
+        let text = format!("{}error: late\n", noise(2000));
+        assert!(!excerpt(&text).contains("[…]") && excerpt(&text).ends_with("error: late\n"));
+        assert_eq!(excerpt("short"), "short");
+    }
 }

@@ -41,6 +41,14 @@ impl Refusals {
     }
 }
 
+/// The beginning of a text, on one line.
+fn shown(text: &str) -> String {
+    const LENGTH: usize = 120;
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let end = line.char_indices().nth(LENGTH).map(|(end, _)| end);
+    end.map_or(line.clone(), |end| format!("{}…", &line[..end]))
+}
+
 impl Engine<'_> {
     /// Takes in what people added or took out through us, before anybody asks whose it was. Their request is there before
     /// their change of the file can be seen.
@@ -289,6 +297,26 @@ impl Engine<'_> {
         let changes =
             removed.chain(added.into_iter().map(Change::Add)).chain(changed.into_iter().map(Change::Update));
         Some(Proposal { by: Proposer::Agent, changes: changes.collect() })
+    }
+
+    /// Other tasks that say something else now. An agent may word them better, and may take the work out of them.
+    pub(crate) fn flags_of_reworded(&self, own: &TaskId) -> Vec<Flag> {
+        let proposal = self.backlog.backlog().and_then(|found| self.proposal_in(found));
+        let reworded = proposal.into_iter().flat_map(|proposal| proposal.changes).filter_map(|change| {
+            let Change::Update(task) = change else { return None };
+            let before = &self.journal.state.task(&task.id).filter(|_| task.id != *own)?.spec;
+            let after = wiggum_core::redact::task(task);
+            let says = if before.title != after.title {
+                before.title.clone()
+            } else if before.description != after.description {
+                before.description.clone()
+            } else {
+                return None;
+            };
+            let detail = format!("reworded {}, which said: {}", after.id, shown(&says));
+            Some(backlog_flag(&self.settings.backlog_name, &detail))
+        });
+        reworded.take(TOLD).collect()
     }
 
     /// Keeps a version of the file that does not stay, for whoever wants to know what was in it.

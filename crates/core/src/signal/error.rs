@@ -35,18 +35,33 @@ const DECISIVE_LINES: usize = 6;
 /// The lines of a check's output that say why it failed, at most a few; the last ones where none does.
 pub fn decisive_lines(output: &str) -> Vec<String> {
     let output = strip_ansi(tail(output, MAX_READ));
+    let lines = lines_of(&output);
+    let telling = telling(&lines);
+    let all = if telling.is_empty() { lines } else { telling };
+    shortened(&all)
+}
+
+/// Those of them that say why it failed, if any do.
+pub fn telling_lines(output: &str) -> Vec<String> {
+    shortened(&telling(&lines_of(&strip_ansi(tail(output, MAX_READ)))))
+}
+
+fn lines_of(output: &str) -> Vec<&str> {
     let lines: Vec<&str> = output.lines().map(str::trim_end).filter(|line| !line.trim().is_empty()).collect();
-    let lines = without_banners(&lines);
-    let decides = |line: &str| {
+    without_banners(&lines)
+}
+
+fn telling<'t>(lines: &[&'t str]) -> Vec<&'t str> {
+    let decides = |line: &&&str| {
         (states_error(line) && !sums_up(line) && !is_package_managers(line)) || states_failure(line)
     };
-    let telling: Vec<usize> = (0..lines.len()).filter(|&index| decides(lines[index])).collect();
-    let first_of_last = |all: &[usize]| all[all.len().saturating_sub(DECISIVE_LINES)..].to_vec();
-    let chosen = match telling.is_empty() {
-        true => (lines.len().saturating_sub(DECISIVE_LINES)..lines.len()).collect(),
-        false => first_of_last(&telling),
-    };
-    chosen.into_iter().map(|index| clip(lines[index].trim(), MAX_SIGNATURE).into_owned()).collect()
+    lines.iter().filter(decides).copied().collect()
+}
+
+/// The last of these lines.
+fn shortened(lines: &[&str]) -> Vec<String> {
+    let last = &lines[lines.len().saturating_sub(DECISIVE_LINES)..];
+    last.iter().map(|line| clip(line.trim(), MAX_SIGNATURE).into_owned()).collect()
 }
 
 /// The lines without what npm, pnpm and yarn print of the script that they run: `> name@1.0.0 test`, the command

@@ -225,6 +225,10 @@ impl Loop {
             entry.forget_failures();
             entry.came_to_nothing = false;
             entry.kept = None;
+            // What earlier attempts left to be done is done.
+            if open.as_ref().is_some_and(|open| open.notes.next_steps.is_empty()) {
+                entry.notes.next_steps.clear();
+            }
             if entry.spec.work.is_agents() {
                 self.history.completed(&entry.spec, entry.spent);
             }
