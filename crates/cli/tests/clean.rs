@@ -146,3 +146,38 @@ fn what_no_clean_checkout_ever_had_is_no_reproach() {
     assert_eq!(clean(&sandbox), [false, false]);
     sandbox.wiggum(&["report"]).exits(0).says("not tried in a clean checkout");
 }
+
+#[test]
+fn a_link_that_leads_out_of_the_repository_is_asked_about() {
+    for (target, leads_out) in [
+        ("$SANDBOX/outside", true),
+        ("../../outside", true),
+        ("../kept", false),
+        ("other/../../kept", false),
+        ("/usr/bin/env", false),
+    ] {
+        let sandbox = Sandbox::with_tasks(&["A"]);
+        sandbox.write("kept", "x\n");
+        sandbox.commit_all("kept");
+        std::fs::write(sandbox.base().join("outside"), "x\n").unwrap();
+        let agent = format!("mkdir -p sub/other; ln -s \"{target}\" sub/link; claim");
+        let run = sandbox.run(&agent, &["--verify", "true", "--baseline", "off"]);
+        let code = if leads_out { 6 } else { 0 };
+        run.exits(code);
+        assert_eq!(sandbox.has_flag(FlagKind::LeadsOut), leads_out, "{target}");
+    }
+}
+
+/// Nothing of the work tree is there to be found by its path.
+#[test]
+fn a_clean_checkout_does_not_see_the_work_tree() {
+    if wiggum_workspace::sandbox::bwrap().is_err() {
+        eprintln!("SKIPPED: bwrap does not work here: what a clean checkout sees is NOT TESTED");
+        return;
+    }
+    let sandbox = project("/answer.txt\n");
+    let agent = "echo 42 > answer.txt; echo \"$PWD/answer.txt\" > where; claim";
+    let check = "test -f where && cat \"$(cat where)\"";
+    let args = ["--sandbox", "bwrap", "--baseline", "off", "--verify", check];
+    sandbox.run(agent, &args).exits(6).says("in a clean checkout");
+}

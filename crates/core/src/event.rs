@@ -872,6 +872,8 @@ pub enum FlagKind {
     NotesChanged,
     /// The product asks now whether it is being tested, and may behave otherwise then.
     AsksIfTested,
+    /// A link leads to a file outside of the repository, which no clone has.
+    LeadsOut,
 }
 
 /// What came of a check before any agent worked.

@@ -211,6 +211,8 @@ pub fn severity(protect: &Protect, kind: FlagKind) -> OnTouch {
         FlagKind::CheckRedefined | FlagKind::CheckedProduct => OnTouch::Warn,
         // There are good reasons for it, and a person can tell.
         FlagKind::AsksIfTested => OnTouch::Warn,
+        // It passes here alone, which may be what a person wants.
+        FlagKind::LeadsOut => OnTouch::Ask,
         FlagKind::WeakenedTests => protect.on_weakened_tests,
         // These were put back already, or change nothing that is judged.
         FlagKind::BacklogTouched
@@ -328,6 +330,7 @@ fn describe_flag(flag: &Flag) -> String {
         FlagKind::IgnoreRules => "says what git ignores and was changed",
         FlagKind::NotesChanged => "is read by later agents and was changed",
         FlagKind::AsksIfTested => "asks whether it is being tested",
+        FlagKind::LeadsOut => "is a link that leads out of the repository, where no clone has what it needs",
         FlagKind::SpecialFile => "was a pipe, a socket or a device in the place of a file",
         FlagKind::NestedRepository => "was a repository inside the work tree and is plain files now",
         FlagKind::CheckLeftovers => "was left behind by a check",

@@ -415,7 +415,13 @@ impl Engine<'_> {
 
     /// The walls around a check in the clean checkout, which has a repository of its own.
     pub(crate) fn around_clean_check(&self) -> Option<Confinement> {
-        self.around_check_in(&self.clean_root(), None, Vec::new())
+        let (root, workspace) = (self.clean_root(), self.settings.workspace());
+        let mut walls = self.around_check_in(&root, None, Vec::new())?;
+        // What lies in the work tree, ignored by git, is not to be found by its path either.
+        if walls.kind.can_mount() && !root.starts_with(workspace) {
+            walls.hidden.push(workspace.to_owned());
+        }
+        Some(walls)
     }
 
     fn around_check_in(&self, root: &Path, shared: Option<&Git>, mounts: Vec<Mount>) -> Option<Confinement> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 use wiggum_backlog::PlanValue;
@@ -557,6 +557,7 @@ impl Engine<'_> {
                 flags.extend(self.flag_changes(git, &status.staged)?);
                 flags.extend(self.obeyed_flags(&status.staged));
                 flags.extend(ignore_flags(&status.staged));
+                flags.extend(links_that_lead_out(self.settings.workspace(), &status.staged));
                 redefinition = self.redefinition(Some(git), &open, &status.staged)?;
                 flags.extend(redefinition.flags());
                 let changed: Vec<String> = status.staged.iter().map(|entry| entry.path.clone()).collect();
@@ -981,6 +982,34 @@ fn went_back<'a>(git: &Git, head: &Head, open: &'a OpenIteration) -> Result<Opti
         (Some(at), Some(base)) if at != base && git.is_ancestor(at, base)? => Ok(Some(base)),
         (Some(_) | None, _) => Ok(None),
     }
+}
+
+/// Links that no clone can follow. What every system has is there for clones too.
+fn links_that_lead_out(root: &Path, staged: &[Entry]) -> Vec<Flag> {
+    const OF_SYSTEM: [&str; 6] = ["/usr", "/bin", "/lib", "/etc", "/opt", "/dev"];
+    let links = staged.iter().filter(|entry| entry.mode == LINK_MODE && entry.change != Change::Deleted);
+    let found = links.filter_map(|entry| {
+        let target = fs::read_link(root.join(&entry.path)).ok()?;
+        let of_system = OF_SYSTEM.iter().any(|place| target.starts_with(place));
+        let depth = entry.path.matches('/').count();
+        let leads_out = target.is_absolute() && !of_system || climbs(&target) > depth;
+        leads_out.then(|| flag(FlagKind::LeadsOut, &entry.path, &format!("to {}", target.display())))
+    });
+    found.collect()
+}
+
+/// How far above its directory a relative path leads at most.
+fn climbs(path: &Path) -> usize {
+    let (mut at, mut highest) = (0_isize, 0_isize);
+    for part in path.components() {
+        match part {
+            Component::ParentDir => at -= 1,
+            Component::Normal(_) => at += 1,
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+        highest = highest.min(at);
+    }
+    highest.unsigned_abs()
 }
 
 /// Rules by which git ignores files, which may hide what no clone will have.

@@ -312,6 +312,7 @@ pub fn flag_name(kind: FlagKind) -> &'static str {
         FlagKind::ConfigTouched => "changed what is obeyed later",
         FlagKind::NotesChanged => "changed notes for later agents",
         FlagKind::AsksIfTested => "asks whether it is being tested",
+        FlagKind::LeadsOut => "links out of the repository",
         FlagKind::CheckRedefined => "changed what defines a check",
         FlagKind::CheckedProduct => "changed a file that a check runs",
     }

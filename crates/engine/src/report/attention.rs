@@ -96,6 +96,7 @@ fn is_grave(kind: FlagKind) -> bool {
         | FlagKind::NestedRepository
         | FlagKind::SpecialFile
         | FlagKind::AsksIfTested
+        | FlagKind::LeadsOut
         | FlagKind::BacklogTouched
         | FlagKind::BranchSwitched => true,
         FlagKind::AgentCommitted
@@ -123,6 +124,7 @@ pub(super) fn flag_words(kind: FlagKind, what: &str) -> String {
         FlagKind::ConfigTouched => "a file was changed that is obeyed later",
         FlagKind::NotesChanged => "notes for later agents were changed",
         FlagKind::AsksIfTested => "the product asks whether it is being tested",
+        FlagKind::LeadsOut => "a link leads out of the repository",
         FlagKind::CheckRedefined => "what defines a check was changed",
         FlagKind::CheckedProduct => "a file that a check runs was changed",
     };
