@@ -8,12 +8,20 @@ use std::process::{Command, Stdio};
 use rusqlite::Connection;
 
 use crate::Outcome;
-use crate::place::{BACKLOG, PROMISE, Place, run};
+use crate::place::{BACKLOG, PROMISE, Place, WIGGUM, arguments_with, run};
 
 pub(crate) struct Floor {
     place: Place,
     journal: Connection,
     text: String,
+    walls: Walls,
+}
+
+/// The words that come before a program which is confined; none where nothing is.
+#[derive(Default)]
+struct Walls {
+    agent: Vec<String>,
+    check: Vec<String>,
 }
 
 impl Floor {
@@ -25,7 +33,38 @@ impl Floor {
         journal.pragma_update(None, "synchronous", "FULL")?;
         journal.execute_batch("CREATE TABLE events (seq INTEGER PRIMARY KEY, payload TEXT)")?;
         let text = fs::read_to_string(place.root().join(BACKLOG))?;
-        Ok(Self { place, journal, text })
+        Ok(Self { place, journal, text, walls: Walls::default() })
+    }
+
+    /// With the wrappers around agent and check that one iteration of the engine in this place has shown.
+    pub(crate) fn confined(place: Place) -> Outcome<Self> {
+        let show = |name: &str| format!("cat /proc/$PPID/cmdline > {name}");
+        fs::write(place.root().join("agent.sh"), format!("{}; echo '{PROMISE}'\n", show("agent-words")))?;
+        fs::write(place.root().join("check.sh"), show("check-words"))?;
+        place.git(&["add", "-A"])?;
+        place.git(&["commit", "--quiet", "-m", "Programs that show their walls"])?;
+        let mut shown = place.command(WIGGUM);
+        shown.args(arguments_with("sh agent.sh", "sh check.sh", 1, "bwrap")).stdout(Stdio::null());
+        if shown.status()?.code() != Some(3) {
+            return Err("the walls were not shown".into());
+        }
+        // What a check leaves in the tree is put aside.
+        let left =
+            place.command("git").args(["for-each-ref", "--format=%(refname)", "refs/wiggum"]).output()?;
+        let left = String::from_utf8(left.stdout)?;
+        let words = |name: &str| -> Outcome<Vec<u8>> {
+            let in_tree = fs::read(place.root().join(name));
+            let kept = |reference: &str| {
+                let shown = place.command("git").args(["show", &format!("{reference}:{name}")]).output();
+                shown.ok().filter(|shown| shown.status.success()).map(|shown| shown.stdout)
+            };
+            Ok(in_tree.ok().or_else(|| left.lines().find_map(kept)).ok_or("no walls were shown")?)
+        };
+        let walls = Walls {
+            agent: before_program(&words("agent-words")?)?,
+            check: before_program(&words("check-words")?)?,
+        };
+        Ok(Self { walls, ..Self::new(place)? })
     }
 
     pub(crate) fn iteration(&mut self) -> Outcome<()> {
@@ -33,7 +72,7 @@ impl Floor {
         self.agent()?;
         let exclude = format!(":(top,exclude,literal){BACKLOG}");
         run(self.git().args(["add", "-A", "--", ".", &exclude]))?;
-        run(&mut self.place.command("/bin/true"))?;
+        run(&mut self.behind(&self.walls.check, "/bin/true"))?;
         self.record("judged")?;
         self.rewrite_backlog()?;
         self.commit()
@@ -46,8 +85,15 @@ impl Floor {
     }
 
     fn agent(&self) -> Outcome<()> {
-        let output = self.place.command("/bin/echo").arg(PROMISE).output()?;
+        let output = self.behind(&self.walls.agent, "/bin/echo").arg(PROMISE).output()?;
         if output.stdout.starts_with(PROMISE.as_bytes()) { Ok(()) } else { Err("no promise".into()) }
+    }
+
+    fn behind(&self, walls: &[String], program: &str) -> Command {
+        let Some((first, rest)) = walls.split_first() else { return self.place.command(program) };
+        let mut command = self.place.command(first);
+        command.args(rest).arg(program);
+        command
     }
 
     fn rewrite_backlog(&mut self) -> Outcome<()> {
@@ -78,4 +124,16 @@ impl Floor {
         command.env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0");
         command
     }
+}
+
+/// The helper's own words, from those of the `bwrap` that it became: `bwrap … -- wiggum HELPER landlock … -- program`.
+fn before_program(cmdline: &[u8]) -> Outcome<Vec<String>> {
+    const END: &str = "--";
+    let words: Vec<&str> = std::str::from_utf8(cmdline)?.split_terminator('\0').collect();
+    let end = words.iter().position(|word| *word == END).ok_or("no wrapper was seen")?;
+    let (bwrap, inside) = (&words[..=end], &words[end + 1..]);
+    let [own, helper, rest @ ..] = inside else { return Err("the wrapper is another one".into()) };
+    let end = rest.iter().position(|word| *word == END).ok_or("nothing was started inside")?;
+    let all = [&[*own, *helper, "bwrap"], bwrap, &rest[..=end]].concat();
+    Ok(all.into_iter().map(str::to_owned).collect())
 }

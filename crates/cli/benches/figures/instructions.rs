@@ -22,7 +22,7 @@ fn count(iterations: usize) -> Outcome<f64> {
     let place = Place::with_backlog(MORE)?;
     let mut command = place.command("valgrind");
     command.args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]);
-    command.arg(WIGGUM).args(run_arguments(iterations)).stdout(Stdio::null());
+    command.arg(WIGGUM).args(run_arguments(iterations, "none")).stdout(Stdio::null());
     let output = command.output().map_err(|error| format!("valgrind is needed: {error}"))?;
     let told = String::from_utf8_lossy(&output.stderr);
     if !matches!(output.status.code(), Some(0 | 3)) {

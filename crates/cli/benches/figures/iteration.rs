@@ -15,8 +15,41 @@ const ROUNDS: usize = 10;
 const BLOCK: usize = 20;
 
 pub(crate) fn wall(table: &mut Table) -> Outcome<()> {
+    let figures = against(Floor::new(Place::with_backlog(ROUNDS * BLOCK)?)?, "none")?;
+    table.limited("wall time of an iteration, against the floor", figures.ratio, "×", 1.4);
+    table.told("… of the floor", figures.by_hand, "ms");
+    table.told("… of the engine", figures.by_us, "ms");
+    table.limited("own time on the processor in an iteration", figures.processor, "ms", 3.0);
+    table.told("… of the floor", figures.floors_processor, "ms");
+    table.told("from the start of the program to the first iteration", figures.start, "ms");
+    Ok(())
+}
+
+/// The same with agent and check in the default sandbox, against a floor that starts them through the same wrappers.
+pub(crate) fn confined(table: &mut Table) -> Outcome<()> {
+    if let Err(problem) = wiggum_workspace::sandbox::bwrap() {
+        println!("SKIPPED: {problem}: a confined iteration is NOT MEASURED");
+        return Ok(());
+    }
+    let floor = Floor::confined(Place::with_backlog(ROUNDS * BLOCK + 1)?)?;
+    let figures = against(floor, "bwrap")?;
+    table.limited("wall time of a confined iteration, against the floor", figures.ratio, "×", 1.3);
+    table.told("… of the floor", figures.by_hand, "ms");
+    table.told("… of the engine", figures.by_us, "ms");
+    Ok(())
+}
+
+struct Figures {
+    ratio: f64,
+    by_hand: f64,
+    by_us: f64,
+    processor: f64,
+    floors_processor: f64,
+    start: f64,
+}
+
+fn against(mut floor: Floor, sandbox: &str) -> Outcome<Figures> {
     let tasks = ROUNDS * BLOCK;
-    let mut floor = Floor::new(Place::with_backlog(tasks)?)?;
     let place = Place::with_backlog(tasks)?;
     let (mut by_hand, mut by_us, mut ratios, mut starts) = (vec![], vec![], vec![], vec![]);
     let (mut floors_processor, mut processor) = (vec![], vec![]);
@@ -27,7 +60,7 @@ pub(crate) fn wall(table: &mut Table) -> Outcome<()> {
         }
         let floor_took = each(start.elapsed());
         floors_processor.push(each(processor_time(std::process::id())? - busy));
-        let watched = watch(&place, BLOCK)?;
+        let watched = watch(&place, BLOCK, sandbox)?;
         let took = each(watched.iterations);
         by_hand.push(floor_took);
         by_us.push(took);
@@ -38,18 +71,19 @@ pub(crate) fn wall(table: &mut Table) -> Outcome<()> {
     if place.done()? != tasks {
         return Err(format!("{} of {tasks} tasks done", place.done()?).into());
     }
-    table.limited("wall time of an iteration, against the floor", median(ratios), "×", 1.4);
-    table.told("… of the floor", median(by_hand), "ms");
-    table.told("… of the engine", median(by_us), "ms");
-    table.limited("own time on the processor in an iteration", mean(&processor), "ms", 3.0);
-    table.told("… of the floor", mean(&floors_processor), "ms");
-    table.told("from the start of the program to the first iteration", median(starts), "ms");
-    Ok(())
+    Ok(Figures {
+        ratio: median(ratios),
+        by_hand: median(by_hand),
+        by_us: median(by_us),
+        processor: mean(&processor),
+        floors_processor: mean(&floors_processor),
+        start: median(starts),
+    })
 }
 
 /// The most memory a run over a thousand tasks ever holds.
 pub(crate) fn memory(table: &mut Table) -> Outcome<()> {
-    let watched = watch(&Place::with_backlog(1000)?, 20)?;
+    let watched = watch(&Place::with_backlog(1000)?, 20, "none")?;
     table.limited("memory at 1 000 tasks", watched.memory_kib / 1024.0, "MiB", 25.0);
     Ok(())
 }
@@ -66,9 +100,9 @@ struct Watched {
 }
 
 /// Follows the journal that the program prints, looking at the process at each event.
-fn watch(place: &Place, iterations: usize) -> Outcome<Watched> {
+fn watch(place: &Place, iterations: usize, sandbox: &str) -> Outcome<Watched> {
     let started = Instant::now();
-    let mut child = place.wiggum_run(iterations).stdout(Stdio::piped()).spawn()?;
+    let mut child = place.wiggum_run(iterations, sandbox).stdout(Stdio::piped()).spawn()?;
     let mut first: Option<(Instant, Duration)> = None;
     let mut last: Option<(Instant, Duration)> = None;
     let mut memory_kib = 0.0;

@@ -35,10 +35,11 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 type Measure = fn(&mut Table) -> Outcome<()>;
 
-const FIGURES: [(&str, Measure); 21] = [
+const FIGURES: [(&str, Measure); 22] = [
     // First, since its memory is the most that this process ever held.
     ("supervise", supervise::measure),
     ("iteration", iteration::wall),
+    ("confined", iteration::confined),
     ("memory", iteration::memory),
     ("trace", trace::measure),
     ("instructions", instructions::measure),

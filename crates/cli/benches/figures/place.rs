@@ -69,9 +69,9 @@ impl Place {
     }
 
     /// `wiggum run` with an agent that does nothing but claim, and a check that always succeeds.
-    pub(crate) fn wiggum_run(&self, iterations: usize) -> Command {
+    pub(crate) fn wiggum_run(&self, iterations: usize, sandbox: &str) -> Command {
         let mut command = self.command(WIGGUM);
-        command.args(run_arguments(iterations));
+        command.args(run_arguments(iterations, sandbox));
         command
     }
 
@@ -99,25 +99,16 @@ pub(crate) fn ticks(process: &Ended) -> Outcome<f64> {
     Ok(fields[11].parse::<f64>()? + fields[12].parse::<f64>()?)
 }
 
-pub(crate) fn run_arguments(iterations: usize) -> Vec<String> {
+pub(crate) fn run_arguments(iterations: usize, sandbox: &str) -> Vec<String> {
     let agent = format!("/bin/echo '{PROMISE}'");
+    arguments_with(&agent, "/bin/true", iterations, sandbox)
+}
+
+pub(crate) fn arguments_with(agent: &str, check: &str, iterations: usize, sandbox: &str) -> Vec<String> {
     let iterations = iterations.to_string();
-    [
-        "run",
-        BACKLOG,
-        "--agent-command",
-        &agent,
-        "--verify",
-        "/bin/true",
-        "--headless",
-        "--json",
-        "--sandbox",
-        "none",
-    ]
-    .into_iter()
-    .chain(["--max-iterations", &iterations])
-    .map(str::to_owned)
-    .collect()
+    let programs = ["run", BACKLOG, "--agent-command", agent, "--verify", check];
+    let how = ["--headless", "--json", "--sandbox", sandbox, "--max-iterations", &iterations];
+    programs.into_iter().chain(how).map(str::to_owned).collect()
 }
 
 pub(crate) fn run(command: &mut Command) -> Outcome<()> {

@@ -53,7 +53,7 @@ fn trace(iterations: usize) -> Outcome<Counts> {
     let calls = "trace=execve,clone,clone3,fork,vfork,fsync,fdatasync,sync_file_range,msync";
     let mut command = place.command("strace");
     command.args(["-ff", "-qq", "-y", "-s", "200", "-e", calls, "-o"]).arg(traces.path().join("t"));
-    command.arg(WIGGUM).args(run_arguments(iterations)).stdout(Stdio::null());
+    command.arg(WIGGUM).args(run_arguments(iterations, "none")).stdout(Stdio::null());
     let status = command.status().map_err(|error| format!("strace is needed: {error}"))?;
     if !matches!(status.code(), Some(0 | 3)) {
         return Err(format!("wiggum run below strace: {status}").into());
