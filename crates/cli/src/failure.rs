@@ -8,6 +8,7 @@ use wiggum_engine::checkout::CheckoutError;
 use wiggum_engine::desk::DeskError;
 use wiggum_engine::error::chain;
 use wiggum_store::StoreError;
+use wiggum_workspace::beneath::CreateError;
 use wiggum_workspace::git::GitError;
 use wiggum_workspace::process::LaunchError;
 
@@ -193,13 +194,16 @@ impl From<CheckoutError> for Failure {
             CheckoutError::Store(error) => error.into(),
             CheckoutError::Git(error) => EngineError::Git(error).into(),
             CheckoutError::Inside { .. } => Self::usage(chain(&error)).hint(
-                "agents can write there; set `state_root` in wiggum.toml, or WIGGUM_STATE_ROOT, to a directory outside",
+                "agents can write there; set `state_root` in your own ~/.config/wiggum/config.toml, or WIGGUM_STATE_ROOT, to a directory outside",
             ),
             CheckoutError::NoDirectory { .. } => Self::usage(chain(&error))
                 .hint("wiggum keeps files there for other programs to read: move it elsewhere"),
             CheckoutError::Mark { workspace, .. } if !workspace.exists() => {
                 Self::usage(format!("{} is gone: it was moved or removed while the run worked", workspace.display()))
                     .hint("nothing is lost: `wiggum run` in its new place goes on")
+            }
+            CheckoutError::Mark { ref source, .. } if matches!(source, CreateError::Write { .. }) => {
+                Self::other(chain(&error)).hint("check that the directory is writable and the disk is not full")
             }
             CheckoutError::Mark { .. } => Self::usage(chain(&error))
                 .hint("`.wiggum` has to be a directory of this user, not a link to another"),

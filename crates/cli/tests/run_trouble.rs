@@ -44,6 +44,11 @@ fn a_full_disk_is_one_clear_message_and_nothing_is_lost() {
     sandbox.write("README", "a project\n");
     sandbox.write("PRD.json", &support::prd(&["A", "B", "C"]));
     sandbox.commit_all("first");
+    // Full before anything begins.
+    let filler = sandbox.root.join(".git/filler");
+    drop(sandbox.command("cp").arg("/dev/zero").arg(&filler).output());
+    sandbox.run(WORKER, &["--verify", "true"]).complains(1, &["hint:", "disk"]);
+    fs::remove_file(filler).unwrap();
     // The second task fills the disk with something git does not see.
     sandbox.write(".git/info/exclude", "filler\n.wiggum/\n");
     let agent = format!(
@@ -83,7 +88,7 @@ fn a_directory_that_cannot_be_written_is_one_clear_message() {
         let run = sandbox.run(WORKER, &["--verify", "true"]);
         drop(sandbox.command("umount").arg("-l").arg(&sandbox.root).output());
         assert!(remounted);
-        run.complains(1, &["hint:", "writable"]);
+        run.complains(1, &["hint:", "writable", "repo/.wiggum"]);
     } else {
         sandbox.run(WORKER, &["--verify", "true"]).complains(1, &["hint:", "writable"]);
     }

@@ -480,7 +480,8 @@ fn removed(path: &Path) -> Result<(), CheckoutError> {
 }
 
 fn created(dir: StateDir) -> Result<StateDir, CheckoutError> {
-    dir.create().map_err(on("create", dir.path()))?;
+    dir.create_private().map_err(on("create", dir.path()))?;
+    dir.create_shared().map_err(on("create", &dir.shared()))?;
     Ok(dir)
 }
 

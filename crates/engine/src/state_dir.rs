@@ -36,8 +36,18 @@ impl StateDir {
 
     /// Creates what is missing; only its owner may look inside.
     pub fn create(&self) -> io::Result<()> {
+        self.create_private()?;
+        self.create_shared()
+    }
+
+    /// The part of it that no agent can write to.
+    pub(crate) fn create_private(&self) -> io::Result<()> {
         make_private(&self.private)?;
-        fs::create_dir_all(self.wake_dir())?;
+        fs::create_dir_all(self.wake_dir())
+    }
+
+    /// The part of it that lies in the workspace.
+    pub(crate) fn create_shared(&self) -> io::Result<()> {
         make_private(&self.shared())
     }
 
