@@ -178,7 +178,7 @@ impl Engine<'_> {
         let Some(git) = &self.git else { return Ok(()) };
         let reference = format!("refs/wiggum/{}/found/{}", self.short_id(), self.journal.state.seq);
         git.keep_work(&reference, "Found in the tree when the loop went on")?;
-        let message = format!("changed while nobody ran, and kept under {reference}: {what}");
+        let message = format!("found in the work tree, and kept under {reference}: {what}");
         self.record(Event::Noticed { task: None, message });
         Ok(())
     }

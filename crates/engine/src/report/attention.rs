@@ -62,8 +62,21 @@ pub(super) fn of(report: &Report, answered: &[String]) -> Vec<Attention> {
         }
     }
     for task in report.tasks.iter().filter(|task| is_unchecked(task)) {
-        let what = "done, but nothing was checked".to_owned();
-        note("unverified", Some(&task.id), what, "wiggum run --verify COMMAND checks what comes".to_owned());
+        let last = task.history.last();
+        let (what, hint) = match last.filter(|attempt| !attempt.evidence.is_empty()) {
+            None => {
+                ("done, but nothing was checked", "wiggum run --verify COMMAND checks what comes".to_owned())
+            }
+            Some(attempt) if attempt.changed == 0 => (
+                "done without any change: that its checks pass says nothing",
+                format!("wiggum show {}", task.id),
+            ),
+            Some(_) => (
+                "done, but its checks cannot tell: they verified nothing of it",
+                format!("wiggum show {}", task.id),
+            ),
+        };
+        note("unverified", Some(&task.id), what.to_owned(), hint);
     }
     for task in report.tasks.iter().filter(|task| task.state == "done" && task.attempts >= MANY_ATTEMPTS) {
         let what = format!("took {} attempts", task.attempts);
