@@ -1073,6 +1073,176 @@ fn a_key_that_looks_like_a_dependency_is_named() {
     check(r#""requirements": ["b"], "notes": "b", "parent": "b""#, None);
 }
 
+/// Every kind of JSON backlog, with these members in a task `a` that is not done.
+fn with_members(members: &str) -> [String; 6] {
+    [
+        format!(r#"[{{"id": "a", "description": "d", "status": "pending", {members}}}]"#),
+        format!(
+            r#"{{"tasks": [{{"id": "a", "title": "t", "details": "d", "subtasks": [], "status": "pending", {members}}}]}}"#
+        ),
+        format!(r#"{{"userStories": [{{"id": "a", "passes": false, {members}}}]}}"#),
+        format!(
+            r#"{{"branchName": "p", "userStories": [{{"id": "a", "priority": 1, "passes": false, {members}}}]}}"#
+        ),
+        format!(r#"{{"tasks": [{{"id": "a", "title": "a", "completed": false, {members}}}]}}"#),
+        format!(r#"{{"features": [{{"id": "a", "name": "n", "passes": false, {members}}}]}}"#),
+    ]
+}
+
+/// The criteria of that task as `text` or `text => command`, in every kind of backlog, and why it is not run.
+fn check_members(members: &str, expected: &[&str], not_run: Option<&str>) -> Vec<String> {
+    let mut remarks = Vec::new();
+    for text in with_members(members) {
+        let backlog = read("x.json", &text);
+        let said = |criterion: &Criterion| match &criterion.check {
+            Some(check) => format!("{} => {check}", criterion.text),
+            None => criterion.text.clone(),
+        };
+        let found: Vec<String> = backlog.tasks()[0].criteria.iter().map(said).collect();
+        assert_eq!(found, expected, "{text}");
+        let not_run: Vec<String> = not_run.iter().map(|why| format!("x.json:1: `a`: {why}")).collect();
+        assert_eq!(named(&backlog), not_run, "{text}");
+        let done = text
+            .replace("pending", "completed")
+            .replace("passes\": false", "passes\": true")
+            .replace("completed\": false", "completed\": true");
+        let done = read("x.json", &done);
+        assert_eq!((named(&done), told(&done)), (Vec::new(), Vec::new()), "{text}");
+        remarks = told(&backlog);
+    }
+    remarks
+}
+
+fn told(backlog: &Backlog) -> Vec<String> {
+    backlog.remarks().into_iter().map(|remark| remark.message).collect()
+}
+
+#[test]
+fn a_command_under_an_obvious_name_is_a_check_in_every_json_dialect() {
+    let keys = [
+        "verify",
+        "check",
+        "checks",
+        "verify_command",
+        "verifyCommand",
+        "test_command",
+        "testCommand",
+        "verification",
+    ];
+    for key in keys {
+        let none: [&str; 0] = [];
+        let one = ["`npm test` succeeds => npm test"];
+        assert_eq!(check_members(&format!(r#""{key}": "npm test""#), &one, None), none);
+        assert_eq!(check_members(&format!(r#""{key}": ["npm test", " "]"#), &one, None), none);
+        assert_eq!(check_members(&format!(r#""{key}": "Run `npm test`.""#), &one, None).len(), 0, "{key}");
+        let object = format!(r#""{key}": {{"command": "npm test", "type": "unit"}}"#);
+        assert_eq!(check_members(&object, &one, None), none);
+        let two =
+            ["it works", "`npm test` succeeds => npm test", "`./ci.sh --all` succeeds => ./ci.sh --all"];
+        let list = format!(r#""{key}": ["npm test", "./ci.sh --all"], "criteria": ["it works"]"#);
+        assert_eq!(check_members(&list, &two, None), none);
+        let marked = r#"grep -q '<!-- here -->' a.html"#;
+        let whole = format!("`{marked}` succeeds => {marked}");
+        assert_eq!(check_members(&format!(r#""{key}": "{marked}""#), &[&whole], None), none);
+        // What says nothing is nothing.
+        for value in ["null", "\"\"", "[]", "{}", "false", "\"none\"", "\"N/A\"", "\"manual\"", "[\"\"]"] {
+            assert_eq!(check_members(&format!(r#""{key}": {value}"#), &none, None), none);
+        }
+    }
+    // A check that is there twice is run once.
+    let twice = r#""verify": "npm test", "criteria": [{"text": "t", "check": "npm test"}]"#;
+    assert!(check_members(twice, &["t => npm test"], None).is_empty());
+    check_problems(
+        "x.json",
+        r#"[{"id": "a", "description": "d", "status": "pending", "verify": "x", "verify": "y"}]"#,
+        &["x.json:1: `a`: duplicate key `verify`; expected it once per task"],
+    );
+}
+
+#[test]
+fn words_about_a_check_are_a_criterion_and_told() {
+    let words = "manual test of the login page";
+    for key in ["verify", "check", "checks", "verification"] {
+        let told = check_members(&format!(r#""{key}": "{words}""#), &[words], None);
+        assert_eq!(told.len(), 1, "{key}");
+        assert!(told[0].contains(&format!("`a`: `{key}` says `{words}`")), "{told:?}");
+        assert_eq!(
+            check_members(&format!(r#""{key}": [{{"text": "the page loads"}}]"#), &["the page loads"], None)
+                .len(),
+            1
+        );
+    }
+    // A state is none, and what may be either is not run.
+    let told = check_members(r#""verification": "pending""#, &[], None);
+    assert!(told[0].contains("may be a command or words"), "{told:?}");
+    let told = check_members(r#""verification": "mytool run""#, &["mytool run"], None);
+    assert!(told[0].contains("may be a command or words"), "{told:?}");
+    let told = check_members(r#""verification": {"method": "demo", "by": "Ann"}"#, &[], None);
+    assert!(told[0].contains("shape"), "{told:?}");
+}
+
+#[test]
+fn a_check_that_cannot_be_told_is_named_in_json() {
+    let advice = "put a command in backticks, or the words among the criteria";
+    for key in ["verify", "check", "checks"] {
+        let why = format!("`{key}` says `mytool run`, which may be a command or words; {advice}");
+        check_members(&format!(r#""{key}": "mytool run""#), &[], Some(&why));
+        check_members(&format!(r#""{key}": "`mytool run`""#), &["`mytool run` succeeds => mytool run"], None);
+    }
+    for key in ["verify_command", "verifyCommand", "test_command", "testCommand"] {
+        // The name says that it is a command, unless it is a sentence.
+        check_members(&format!(r#""{key}": "mytool run""#), &["`mytool run` succeeds => mytool run"], None);
+        let why = format!("`{key}` says `open the page and look`, which looks like words; {advice}");
+        check_members(&format!(r#""{key}": "open the page and look""#), &[], Some(&why));
+    }
+    let shape = "is in a shape that is not read as a check; expected a command, a list of commands, or {\"command\": …}";
+    for value in ["true", "3", r#"{"lint": "npm run lint"}"#, r#"{"command": "curl x", "expected": "200"}"#] {
+        check_members(&format!(r#""verify": {value}"#), &[], Some(&format!("`verify` {shape}")));
+        check_members(&format!(r#""test_command": {value}"#), &[], Some(&format!("`test_command` {shape}")));
+    }
+}
+
+#[test]
+fn a_criterion_has_its_check_under_any_of_its_names() {
+    for key in ["check", "command", "verify", "verify_command", "testCommand", "verification"] {
+        let members = format!(
+            r#""criteria": [{{"text": "t", "{key}": "npm test"}}, {{"criterion": "u", "{key}": null}}]"#
+        );
+        assert!(check_members(&members, &["t => npm test", "u"], None).is_empty(), "{key}");
+        let alone = format!(r#""acceptanceCriteria": [{{"{key}": "npm test"}}]"#);
+        check_members(&alone, &["npm test => npm test"], None);
+        let features = format!(
+            r#"{{"features": [{{"id": "a", "name": "n", "passes": false, "acceptance": [{{"text": "t", "{key}": "npm test"}}]}}]}}"#
+        );
+        assert_eq!(read("x.json", &features).tasks()[0].criteria, [criterion("t", Some("npm test"))]);
+    }
+    let words = r#""criteria": [{"text": "t", "verify": "the page loads"}, {"text": "u", "verification": "verified"}]"#;
+    check_members(words, &["t (verify: the page loads)", "u"], None);
+    let why = "`verify` of a criterion says `mytool run`, which may be a command or words; put a command in backticks, or \
+               the words in its text";
+    check_members(r#""criteria": [{"text": "t", "verify": "mytool run"}]"#, &["t"], Some(why));
+    // What a step runs is part of the work.
+    let steps = r#"{"features": [{"id": "a", "name": "n", "passes": false, "steps": [{"step": "Install", "command": "npm ci"}, {"step": "Test", "verify": "npm test"}]}]}"#;
+    let backlog = read("x.json", steps);
+    assert_eq!(
+        backlog.tasks()[0].criteria,
+        [criterion("Install", None), criterion("Test", Some("npm test"))]
+    );
+}
+
+#[test]
+fn checks_of_yaml_and_of_beads_are_read() {
+    let yaml = "tasks:\n  - title: one\n    completed: false\n    verify: npm test\n  - title: two\n    completed: false\n    check: mytool run\n";
+    let backlog = read("tasks.yaml", yaml);
+    assert_eq!(backlog.tasks()[0].criteria, [criterion("`npm test` succeeds", Some("npm test"))]);
+    let [why] = &named(&backlog)[..] else { panic!("{:?}", named(&backlog)) };
+    assert!(why.contains("`two`: `check` says `mytool run`"), "{why}");
+    let issue =
+        r#"{"id": "b-1", "title": "t", "status": "open", "issue_type": "task", "verify": "npm test"}"#;
+    let backlog = read("issues.jsonl", issue);
+    assert_eq!(backlog.tasks()[0].criteria, [criterion("`npm test` succeeds", Some("npm test"))]);
+}
+
 fn named(backlog: &Backlog) -> Vec<String> {
     backlog.unsupported(&|_| false).iter().map(ToString::to_string).collect()
 }

@@ -16,7 +16,7 @@ use crate::not_yet::NotYet;
 use crate::slug::{Slugs, slug};
 use crate::{Dialect, Parsed, Place, unique};
 
-mod command;
+pub(crate) mod command;
 mod legend;
 pub(crate) mod region;
 pub(crate) mod text;

@@ -43,6 +43,28 @@ pub(crate) fn behind_verify(said: &str) -> Said {
     }
 }
 
+/// What a value says that may be a check, outside of Markdown: there `<!--` is part of a command.
+pub(crate) fn in_value(said: &str) -> Said {
+    if said.contains('`') { behind_check(said) } else { bare(said) }
+}
+
+/// What a value says that is to be a command: only a sentence is none.
+pub(crate) fn in_command_value(said: &str) -> Said {
+    match (in_value(said), bare(said)) {
+        (Said::Commands(commands), _) => Said::Commands(commands),
+        (Said::Words | Said::Unclear, Said::Words) => Said::Words,
+        (Said::Words | Said::Unclear, Said::Commands(_) | Said::Unclear) => {
+            Said::Commands(vec![said.to_owned()])
+        }
+    }
+}
+
+/// Is this what people write in place of a check?
+pub(crate) fn says_nothing(said: &str) -> bool {
+    let said = said.trim_end_matches('.').to_lowercase();
+    said.is_empty() || NOTHING.contains(&said.as_str())
+}
+
 /// What may come before a command in backticks, and behind it.
 const INTRODUCTIONS: [&str; 4] = ["run ", "by running ", "running ", "execute "];
 const SUCCEEDS: [&str; 7] = ["passes", "pass", "succeeds", "succeed", "works", "exits 0", "is green"];
@@ -73,7 +95,7 @@ fn bare(said: &str) -> Said {
     let outside = without_quoted(said);
     let mut words = outside.split_whitespace().skip_while(|word| *word == "!" || is_assignment(word));
     let Some(first) = words.next() else { return Said::Words };
-    if NOTHING.contains(&said.trim_end_matches('.').to_lowercase().as_str()) {
+    if says_nothing(said) {
         return Said::Words;
     }
     let rest: Vec<&str> = words.collect();

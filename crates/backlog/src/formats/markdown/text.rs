@@ -6,6 +6,7 @@ use wiggum_core::task::Criterion;
 
 use super::SKIPPED;
 use super::command::{self, Said, code};
+use crate::checks;
 
 /// How a note in brackets that names dependencies begins.
 pub(crate) const DEPENDS: [&str; 3] = ["depends on", "depends", "deps"];
@@ -84,7 +85,7 @@ pub(crate) enum Detail<'t> {
 impl Detail<'_> {
     fn of(said: Said) -> Self {
         match said {
-            Said::Commands(commands) => Self::Checks(commands.into_iter().map(succeeds).collect()),
+            Said::Commands(commands) => Self::Checks(commands.into_iter().map(checks::succeeds).collect()),
             Said::Words => Self::Other,
             Said::Unclear => Self::Unclear,
         }
@@ -106,10 +107,6 @@ pub(crate) fn detail(content: &str) -> Detail<'_> {
         "verify" | "verification" => Detail::of(command::behind_verify(said)),
         _ => Detail::Other,
     }
-}
-
-fn succeeds(command: String) -> Criterion {
-    Criterion { text: format!("`{command}` succeeds"), check: Some(command) }
 }
 
 /// A criterion with its command where it says ``check: `cmd` ``, and whether it may have one that cannot be told
