@@ -1243,6 +1243,123 @@ fn checks_of_yaml_and_of_beads_are_read() {
     assert_eq!(backlog.tasks()[0].criteria, [criterion("`npm test` succeeds", Some("npm test"))]);
 }
 
+/// Two tasks, and a third that says something of the first two.
+fn check_waiting(third: &str, expected: &str, description: &str) -> Backlog {
+    let text = format!("- [ ] T1: one\n- [ ] T2: two\n{third}");
+    let backlog = read("TODO.md", &text);
+    assert_eq!(summary(&backlog.tasks()[2]), expected, "{text}");
+    assert_eq!(backlog.tasks()[2].description, description, "{text}");
+    backlog
+}
+
+#[test]
+fn every_spelling_of_a_dependency_counts_in_markdown() {
+    let labels = [
+        "depends_on",
+        "dependsOn",
+        "Depends-on",
+        "Dependency",
+        "Blocked by",
+        "blocked_by",
+        "blockedBy",
+        "Requires",
+        "**Requires**",
+        "After",
+        "Needs",
+        "Prerequisite",
+        "Prerequisites",
+        "Prerequisite(s)",
+        "Waits for",
+    ];
+    for label in labels {
+        for value in ["T1, T2", "`T1` and T2.", "[T1], [T2]"] {
+            let third = format!("- [ ] T3: three\n  - {label}: {value}\n  - more\n");
+            let backlog = check_waiting(&third, "T3 open [T1 T2]", "- more");
+            assert!(told(&backlog).is_empty(), "{third}");
+        }
+        check_waiting(&format!("- [ ] T3: three\n  {label}: T1\n"), "T3 open [T1]", "");
+        let none = format!("{label}: none");
+        if !label.to_lowercase().replace(['_', '-'], "").starts_with("dependson") {
+            check_waiting(&format!("- [ ] T3: three\n  - {none}\n"), "T3 open", &format!("- {none}"));
+            let prose = format!("- {label}: a running database");
+            let backlog = check_waiting(&format!("- [ ] T3: three\n  {prose}\n"), "T3 open", &prose);
+            assert!(told(&backlog).is_empty(), "{prose}");
+        }
+    }
+    for line in ["Depends on T1", "blocked by T1", "Requires T1", "Needs T1", "After T1"] {
+        check_waiting(&format!("- [ ] T3: three\n  - {line}\n"), "T3 open [T1]", "");
+    }
+    // Boxes that are called by their words, and by a letter.
+    let text = "- [ ] **Parser**: read\n- [ ] Write the docs\n- [ ] **B**: x\n- [ ] last\n  - Needs: Parser, write the docs, B\n";
+    let backlog = read("TODO.md", text);
+    assert_eq!(summary(&backlog.tasks()[3]), "last open [parser-read write-the-docs B]");
+    // All of several lines count, each once.
+    let lines = "- [ ] T3: three\n  - Needs: T2\n  - Depends on: T1\n  - After: T1\n";
+    check_waiting(lines, "T3 open [T1 T2]", "");
+    // What is missing is missed; another file's things are words.
+    check_problems(
+        "TODO.md",
+        "- [ ] T1: one\n  - Needs: T7\n",
+        &["TODO.md:2: `T1` depends on `T7`, which is not in the file; expected the id of a task"],
+    );
+    check_waiting("- [ ] T3: three\n  - Needs: ES6\n", "T3 open", "- Needs: ES6");
+}
+
+#[test]
+fn a_note_in_a_title_names_dependencies() {
+    for note in
+        ["depends on T1", "depends on T1, T2", "Blocked by: T1", "requires T1", "after T1", "needs: `T1`"]
+    {
+        let expected = if note.contains("T2") { "T3 open [T1 T2]" } else { "T3 open [T1]" };
+        let backlog = check_waiting(&format!("- [ ] T3: three ({note}) in a.rs\n"), expected, "");
+        // The title is what tasks without an id are called by.
+        assert_eq!(backlog.tasks()[2].title, format!("three ({note}) in a.rs"));
+    }
+    for note in
+        ["after lunch", "needs a database", "requires Node 20", "the one after T1", "after", "depends on"]
+    {
+        let backlog = check_waiting(&format!("- [ ] T3: three ({note})\n"), "T3 open", "");
+        assert!(told(&backlog).is_empty(), "{note}");
+    }
+}
+
+#[test]
+fn words_that_name_a_task_beside_others_are_told() {
+    for line in ["Needs: T1 to be merged", "After: T1, the release", "Blocked by T1 & T2"] {
+        let backlog =
+            check_waiting(&format!("- [ ] T3: three\n  - {line}\n"), "T3 open", &format!("- {line}"));
+        let message = format!(
+            "`T3`: `{line}` names `T1` and is read as words; `Depends on: T1` below it makes it wait"
+        );
+        assert_eq!(told(&backlog), [message]);
+    }
+    assert_eq!(told(&check_waiting("- [ ] T3: three (after T1 is merged)\n", "T3 open", "")).len(), 1);
+    assert!(told(&check_waiting("- [x] T3: three (after T1 is merged)\n", "T3 done", "")).is_empty());
+    // A part of a task waits for nothing around it: that is done after it.
+    let nested =
+        "- [ ] T1: one\n  - [ ] T2: part (depends on T1)\n    - Requires: T1\n    - Needs: T2 first\n";
+    let backlog = read("TODO.md", nested);
+    let found: Vec<String> = backlog.tasks().iter().map(summary).collect();
+    assert_eq!(found, ["T1 open [T2]", "T2 open"]);
+    assert!(told(&backlog).is_empty());
+}
+
+#[test]
+fn headings_items_and_steps_wait_in_the_same_words() {
+    let text = "### Task 1: one\n- [ ] a\n### Task 2: two\n**Requires:** Task 1\n- [ ] b\n### Task 3: three (depends on Task 2)\n- [ ] c\n";
+    let backlog = read("docs/plans/x.md", text);
+    let found: Vec<String> = backlog.tasks().iter().map(summary).collect();
+    assert_eq!(found, ["task-1 open", "task-2 open [task-1]", "task-3 open [task-2]"]);
+    let backlog =
+        read("ROADMAP.md", "- one\n- two\n  - Needs: one\n- three (after two)\n- four (after lunch)\n");
+    let found: Vec<String> = backlog.tasks().iter().map(summary).collect();
+    assert_eq!(found, ["one open", "two open [one]", "three-after-two open [two]", "four-after-lunch open"]);
+    let plan = "- [ ] **Step 1:** a\n- [ ] **Step 2:** b\n  - Requires: step_1\n- [ ] **Step 3:** c\n  - Requires: a running database\n";
+    let backlog = read("plan.md", plan);
+    let found: Vec<String> = backlog.tasks().iter().map(summary).collect();
+    assert_eq!(found, ["step_1 open", "step_2 open [step_1]", "step_3 open"]);
+}
+
 fn named(backlog: &Backlog) -> Vec<String> {
     backlog.unsupported(&|_| false).iter().map(ToString::to_string).collect()
 }
