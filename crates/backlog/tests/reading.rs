@@ -1407,6 +1407,22 @@ fn a_file_in_which_nothing_is_recognised_says_what_it_seems_to_be() {
         "Markdown whose 3 boxes are all in code, comments or quotes",
     );
     check("words", "some words\nand more\n", "plain text");
+    // Work in prose is not understood, whatever the heading says.
+    let prose = "Markdown with headings and text, but no list";
+    for heading in ["# TODO", "# Todo", "# Backlog", "# TODO list", "# Tasks", "TODO\n===="] {
+        check("TODO.md", &format!("{heading}\n\nMend the lexer and then the parser.\n"), prose);
+        check("TODO.md", &format!("{heading}\n\n## Now\n\nMend the lexer.\n\n## Later\n"), prose);
+        check("TODO.md", &format!("{heading}\n\n> Mend the lexer.\n"), prose);
+        check("TODO.md", &format!("{heading}\n\n```\nmend the lexer\n```\n"), prose);
+    }
+    for text in [
+        "Nothing works on Windows.",
+        "No task may be lost.",
+        "There is the lexer to do.",
+        "Do all tasks now.",
+    ] {
+        check("TODO.md", &format!("# TODO\n\n{text}\n"), prose);
+    }
     // A list of tasks that is there and empty is one.
     for empty in [
         "",
@@ -1417,6 +1433,12 @@ fn a_file_in_which_nothing_is_recognised_says_what_it_seems_to_be() {
         "# Project\n\n- a fact\n\n## To do\n\n## Done\n",
         "# TODO\n\n## Optional\n- [ ] maybe\n",
         "To do\n-----\n\nNothing.\n\nFacts\n-----\n- one\n",
+        "# Todo list\n\n## Now\n",
+        "# TODO\n\n<!-- one box for each task -->\n",
+        "# TODO\n\nNothing to do right now.\n",
+        "# Backlog\n\n*No open tasks.*\n",
+        "# TODO\n\nEverything is done!\n",
+        "# TODO\n\nWhat we mean to build.\n\n## Tasks\n",
         "- [ ]\n",
     ] {
         check("TODO.md", empty, "recognised");

@@ -35,6 +35,10 @@ fn nothing_recognised_is_no_success() {
     sandbox.wiggum(&["task", "list"]).complains(2, &["no task is recognised"]);
     sandbox.wiggum(&["task", "validate"]).exits(2).says("no task is recognised");
     assert!(!sandbox.has_store(), "nothing was started");
+    for heading in ["Todo", "TODO list", "Backlog"] {
+        let prose = sandbox_with("TODO.md", &format!("# {heading}\n\nMend the lexer and the parser.\n"));
+        prose.run(WORKER, &[]).complains(2, &[seems]).never_says("No tasks yet");
+    }
     // A list that is there and empty needs no agent.
     for (name, text) in [("tasks.json", "[]"), ("PRD.json", "{\"userStories\": []}"), ("TODO.md", "# TODO\n")]
     {
