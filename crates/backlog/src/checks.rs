@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 use wiggum_core::task::Criterion;
 
-use crate::formats::markdown::command::{Said, in_command_value, in_value, says_nothing};
+use crate::formats::markdown::command::{Said, in_account, in_command_value, in_value, says_nothing};
 
 /// What is meant by a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,26 +66,21 @@ impl Checks {
     pub(crate) fn add(&mut self, key: &str, sense: Sense, value: &Value) {
         let read = Read::of(sense, value);
         self.criteria.extend(read.commands.into_iter().map(succeeds));
-        for words in read.words {
-            self.told.push(format!("`{key}` says `{}` in words, and nothing is run for it", short(&words)));
-            self.criteria.push(Criterion { text: words, check: None });
+        if let Some(words) = some_of(&read.words) {
+            self.told.push(format!("`{key}` says {words} in words, and nothing is run for it"));
         }
-        for said in read.unclear {
-            let message = match sense {
-                Sense::Command => format!(
-                    "`{key}` says `{}`, which looks like words; {BACKTICKS}, or the words among the criteria",
-                    short(&said)
-                ),
-                Sense::Check | Sense::Account => format!(
-                    "`{key}` says `{}`, which may be a command or words; {BACKTICKS}, or the words among the criteria",
-                    short(&said)
-                ),
-            };
+        self.criteria.extend(read.words.into_iter().map(in_words));
+        if let Some(said) = some_of(&read.unclear) {
+            let looks =
+                if sense == Sense::Command { "looks like words" } else { "may be a command or words" };
+            let message =
+                format!("`{key}` says {said}, which {looks}; {BACKTICKS}, or the words among the criteria");
             match sense {
                 Sense::Command | Sense::Check => self.unclear.push(message),
                 Sense::Account => {
                     self.told.push(message);
-                    self.criteria.extend((!is_state(&said)).then_some(Criterion { text: said, check: None }));
+                    self.criteria
+                        .extend(read.unclear.into_iter().filter(|said| !is_state(said)).map(in_words));
                 }
             }
         }
@@ -139,6 +134,17 @@ pub(crate) fn succeeds(command: String) -> Criterion {
     Criterion { text: format!("`{command}` succeeds"), check: Some(command) }
 }
 
+fn in_words(text: String) -> Criterion {
+    Criterion { text, check: None }
+}
+
+/// The first of some texts, and how many there are beside it.
+fn some_of(said: &[String]) -> Option<String> {
+    let (first, others) = said.split_first()?;
+    let more = if others.is_empty() { String::new() } else { format!(" (and {} more)", others.len()) };
+    Some(format!("`{}`{more}", short(first)))
+}
+
 /// What a value says, taken apart.
 #[derive(Default)]
 struct Read {
@@ -172,7 +178,8 @@ impl Read {
         }
         let read = match sense {
             Sense::Command => in_command_value(said),
-            Sense::Check | Sense::Account => in_value(said),
+            Sense::Check => in_value(said),
+            Sense::Account => in_account(said),
         };
         match (read, sense) {
             (Said::Commands(commands), _) => self.commands.extend(commands),

@@ -742,6 +742,7 @@ fn a_check_is_read_with_and_without_backticks() {
         "python3 -m pytest tests",
         "node index.js | grep new",
         "! grep TODO src",
+        "cd frontend && npm test",
     ];
     for command in commands {
         check_line(&format!("check: {command}"), Ok(&[command]));
@@ -783,7 +784,14 @@ fn a_sentence_behind_check_is_no_command() {
 
 #[test]
 fn a_check_that_may_be_a_command_or_words_is_named() {
-    let unclear = ["frobnicate", "mytool run", "mytool --check", "cargo test passes", "test login flow"];
+    let unclear = [
+        "cd a && see what happens",
+        "frobnicate",
+        "mytool run",
+        "mytool --check",
+        "cargo test passes",
+        "test login flow",
+    ];
     for said in unclear {
         check_line(&format!("check: {said}"), Err(&format!("check: {said}")));
         check_line(&format!("verify: {said}"), Err(&format!("verify: {said}")));
@@ -1182,6 +1190,50 @@ fn words_about_a_check_are_a_criterion_and_told() {
 }
 
 #[test]
+fn what_people_write_under_verification_is_seldom_run() {
+    // As in lists of features that programs and people keep.
+    let steps = [
+        "npm test 通过",
+        "npm run dev 可启动本地站点",
+        "/api/health 返回 ok",
+        "/vocab redirects guests",
+        "npm run dev",
+        "docker compose up -d",
+        "`npm start` shows a page",
+        "npm test all green",
+        "cargo build without errors",
+        "el login funciona",
+        "Open the page and look",
+    ];
+    let list = format!(r#""verification": {}"#, serde_json::json!(steps));
+    let told = check_members(&list, &sorted_by_words(&steps), None);
+    assert_eq!(told.len(), 2, "one remark for all words, one for all that may be commands: {told:?}");
+    assert!(told[0].contains("(and 3 more) in words"), "{told:?}");
+    assert!(told[1].contains("(and 6 more), which may be a command"), "{told:?}");
+    // Commands among words are run.
+    let mixed = r#""verification": ["cd a && python demo.py", "the output is right"]"#;
+    let command = "cd a && python demo.py";
+    check_members(mixed, &[&format!("`{command}` succeeds => {command}"), "the output is right"], None);
+    // Elsewhere words of other languages are words too, and a page is none.
+    check_members(r#""verify": "npm test 通过""#, &["npm test 通过"], None);
+    check_members(
+        r#""verify": "grep -q 'Größe' a.txt""#,
+        &["`grep -q 'Größe' a.txt` succeeds => grep -q 'Größe' a.txt"],
+        None,
+    );
+    let page = "`checks` says `/vocab redirects guests`, which may be a command or words; put a command in backticks, or \
+                the words among the criteria";
+    check_members(r#""checks": ["/vocab redirects guests"]"#, &[], Some(page));
+}
+
+/// Words come before what may be a command.
+fn sorted_by_words<'s>(steps: &[&'s str]) -> Vec<&'s str> {
+    let is_word = |step: &&&str| !step.is_ascii() || step.starts_with("Open");
+    let others = steps.iter().filter(|step| !is_word(step));
+    steps.iter().filter(is_word).chain(others).copied().collect()
+}
+
+#[test]
 fn a_check_that_cannot_be_told_is_named_in_json() {
     let advice = "put a command in backticks, or the words among the criteria";
     for key in ["verify", "check", "checks"] {
@@ -1315,6 +1367,9 @@ fn a_note_in_a_title_names_dependencies() {
         // The title is what tasks without an id are called by.
         assert_eq!(backlog.tasks()[2].title, format!("three ({note}) in a.rs"));
     }
+    // A long title goes on below, and so does a description.
+    let wrapped = "- [ ] T3: three in a file that has a long name\n  and a longer one (depends on T1, T2)\n";
+    check_waiting(wrapped, "T3 open [T1 T2]", "and a longer one (depends on T1, T2)");
     for note in
         ["after lunch", "needs a database", "requires Node 20", "the one after T1", "after", "depends on"]
     {
@@ -1350,6 +1405,8 @@ fn headings_items_and_steps_wait_in_the_same_words() {
     let backlog = read("docs/plans/x.md", text);
     let found: Vec<String> = backlog.tasks().iter().map(summary).collect();
     assert_eq!(found, ["task-1 open", "task-2 open [task-1]", "task-3 open [task-2]"]);
+    let wrapped = text.replace("- [ ] c", "Write it (after Task 1).\n- [ ] c");
+    assert_eq!(summary(&read("docs/plans/x.md", &wrapped).tasks()[2]), "task-3 open [task-1 task-2]");
     let backlog =
         read("ROADMAP.md", "- one\n- two\n  - Needs: one\n- three (after two)\n- four (after lunch)\n");
     let found: Vec<String> = backlog.tasks().iter().map(summary).collect();

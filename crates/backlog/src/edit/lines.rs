@@ -74,13 +74,13 @@ pub(super) fn says(backlog: &Backlog, task: &NewTask) -> bool {
     read.title == one_line(&task.title())
         && read.description == description(task).join("\n")
         && read.criteria == criteria
-        && depends_on.strip_prefix(wanted.as_slice()).is_some_and(|more| more.is_empty() || title_waits(task))
+        && depends_on.strip_prefix(wanted.as_slice()).is_some_and(|more| more.is_empty() || words_wait(task))
         && read.parent.as_ref().map(|id| id.as_str()) == task.parent.as_deref()
 }
 
-/// Does its title name what it depends on, in a note?
-fn title_waits(task: &NewTask) -> bool {
-    waiting_notes(&task.title()).next().is_some()
+/// Do its words name what it depends on, in a note?
+fn words_wait(task: &NewTask) -> bool {
+    [task.title().as_str(), &task.description].iter().any(|said| waiting_notes(said).next().is_some())
 }
 
 /// The text with the lines of one box moved before or behind those of another.

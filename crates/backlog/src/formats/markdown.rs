@@ -252,10 +252,11 @@ struct Waits {
 }
 
 impl Waits {
-    fn in_title(title: &str) -> Vec<Self> {
+    /// Notes in brackets stay where they are.
+    fn noted(said: &str) -> impl Iterator<Item = Self> {
         let waits =
             |(note, said): (&str, &str)| Self { line: format!("({note})"), said: said.to_owned(), at: None };
-        text::waiting_notes(title).map(waits).collect()
+        text::waiting_notes(said).map(waits)
     }
 
     fn remark(&self, named: &str) -> String {
@@ -431,7 +432,7 @@ impl Reader {
             mark: mark_at..mark_at + mark.len(),
             status,
             depends_on: head.depends_on.clone(),
-            waits: Waits::in_title(&head.title),
+            waits: Waits::noted(&head.title).collect(),
             remarks: Vec::new(),
             head,
             note_at: note.as_ref().map_or(said_at + said.len(), |note| note.start),
@@ -487,6 +488,7 @@ impl Reader {
             }
             Detail::Other => {
                 draft.criteria_list = None;
+                draft.waits.extend(Waits::noted(content));
                 self.describe(line);
             }
         }

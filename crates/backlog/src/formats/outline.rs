@@ -552,6 +552,7 @@ impl Section {
             if let Detail::DependsOn(said) | Detail::Waits(said) = detail(item) {
                 self.depends_on.extend(ids(said).into_iter().map(TaskId::new));
             }
+            self.depends_on.extend(waits_on(item));
         }
         self.lines.push(dedent(line.text, self.indent).trim_end().to_owned());
     }
