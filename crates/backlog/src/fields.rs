@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use wiggum_core::ids::TaskId;
 use wiggum_core::task::{Criterion, Work};
 
+use crate::checks::{Beside, Checks, Sense};
 use crate::json::{Kind, Value};
 use crate::lookalike::Lookalike;
 use crate::problem::Findings;
@@ -158,6 +159,10 @@ pub(crate) struct Fields<'d, 'f> {
     values: [Option<Value<'d>>; Field::COUNT],
     /// Members nobody reads that look as if they said what the task waits on.
     pub(crate) lookalikes: Vec<Lookalike>,
+    /// Members that say how the task is checked.
+    check_members: Vec<(String, Sense, Value<'d>)>,
+    /// What is to be said of those, once they are read.
+    pub(crate) checks: Checks,
     pub(crate) findings: &'f mut Findings,
 }
 
@@ -167,15 +172,23 @@ impl<'d, 'f> Fields<'d, 'f> {
     pub(crate) fn read(object: Value<'d>, findings: &'f mut Findings) -> Self {
         let mut values: [Option<Value<'d>>; Field::COUNT] = [None; Field::COUNT];
         let mut lookalikes = Vec::new();
+        let mut check_members: Vec<(String, Sense, Value<'d>)> = Vec::new();
         let mut twice = Vec::new();
         for member in object.members() {
             let Some(key) = member.key.as_str() else { continue };
             let Some(field) = Field::of(&key) else {
+                if let Some(sense) = Sense::of(&key) {
+                    if check_members.iter().any(|(other, ..)| *other == key) {
+                        twice.push((member.key.start(), duplicate(&key)));
+                    }
+                    check_members.push((key.into_owned(), sense, member.value));
+                    continue;
+                }
                 lookalikes.extend(Lookalike::of(&key, member.value));
                 continue;
             };
             if values[field as usize].replace(member.value).is_some() {
-                twice.push((member.key.start(), format!("duplicate key `{key}`; expected it once per task")));
+                twice.push((member.key.start(), duplicate(&key)));
             }
         }
         let id = values[Field::Id as usize].and_then(id_of).filter(|id| !id.trim().is_empty());
@@ -183,7 +196,7 @@ impl<'d, 'f> Fields<'d, 'f> {
         for (at, message) in twice {
             findings.add(at, message);
         }
-        Self { object, values, lookalikes, findings }
+        Self { object, values, lookalikes, check_members, checks: Checks::default(), findings }
     }
 
     pub(crate) fn start(&self) -> usize {
@@ -361,7 +374,8 @@ impl<'d, 'f> Fields<'d, 'f> {
         DEPENDS_ON.iter().find(|(field, _)| self.value(*field).is_some()).map(|(_, name)| *name)
     }
 
-    /// All spellings together. An entry is text or `{text, check}`; a lone string is one entry.
+    /// All spellings together, and behind them the checks that stand elsewhere in the task. An entry is text or
+    /// `{text, check}`; a lone string is one entry.
     pub(crate) fn criteria(&mut self) -> Vec<Criterion> {
         let mut criteria = Vec::new();
         for (field, name) in [
@@ -378,7 +392,35 @@ impl<'d, 'f> Fields<'d, 'f> {
                 }
             }
         }
+        for (key, sense, value) in std::mem::take(&mut self.check_members) {
+            self.checks.add(&key, sense, &plain(value));
+        }
+        let is_known = |other: &Criterion, known: &[Criterion]| {
+            other.check.is_some() && known.iter().any(|criterion| criterion.check == other.check)
+        };
+        for criterion in std::mem::take(&mut self.checks.criteria) {
+            if !is_known(&criterion, &criteria) {
+                criteria.push(criterion);
+            }
+        }
         criteria
+    }
+
+    /// The criteria of a list in which objects of any kind are welcome, by what they say. The `command` of a step is
+    /// a part of the work.
+    pub(crate) fn loose_criteria(&mut self, field: Field) -> Vec<Criterion> {
+        let Some(value) = self.value(field) else { return Vec::new() };
+        let items: Vec<Value<'_>> =
+            if value.kind() == Kind::Array { value.items().collect() } else { vec![value] };
+        let loose = |item: Value<'_>| {
+            let command =
+                item.get("command").and_then(Value::as_str).filter(|_| !matches!(field, Field::Steps));
+            let command = command.map(Cow::into_owned).filter(|command| !command.trim().is_empty());
+            let text = said(item).or_else(|| command.clone());
+            let (check, text) = self.check_beside(item, &[], text);
+            Some(Criterion { text: text?, check: command.or(check) })
+        };
+        items.into_iter().filter_map(loose).collect()
     }
 
     fn criterion(&mut self, item: Value<'_>, name: &str) -> Option<Criterion> {
@@ -391,12 +433,39 @@ impl<'d, 'f> Fields<'d, 'f> {
             return None;
         }
         let text = self.member_string(item, "text").or_else(|| self.member_string(item, "description"));
-        let check = self.member_string(item, "check");
-        let Some(text) = text.or_else(|| check.clone()) else {
+        let own = self.member_string(item, "check").or_else(|| self.member_string(item, "command"));
+        let text = text.or_else(|| said(item)).or_else(|| own.clone());
+        let (check, text) = self.check_beside(item, &["check"], text);
+        let Some(text) = text else {
             self.findings.add(item.start(), format!("`{name}[]` says nothing; expected {{text, check}}"));
             return None;
         };
-        Some(Criterion { text, check })
+        Some(Criterion { text, check: own.or(check) })
+    }
+
+    /// The command that an object says beside its text, and that text with what is said of the check in words. An
+    /// object that is nothing but a check is called by it.
+    fn check_beside(
+        &mut self,
+        object: Value<'_>,
+        known: &[&str],
+        text: Option<String>,
+    ) -> (Option<String>, Option<String>) {
+        let (mut command, mut text) = (None, text);
+        for member in object.members() {
+            let Some(key) = member.key.as_str().filter(|key| !known.contains(&key.as_ref())) else {
+                continue;
+            };
+            let Some(sense) = Sense::of(&key) else { continue };
+            let beside = Beside::of(&key, sense, &plain(member.value));
+            self.checks.unclear.extend(beside.unclear);
+            command = command.or(beside.command);
+            for words in beside.words {
+                text = Some(text.map_or_else(|| words.clone(), |text| format!("{text} ({key}: {words})")));
+            }
+        }
+        let text = text.or_else(|| command.clone());
+        (command, text)
     }
 
     /// A string member of an object inside the task.
@@ -421,6 +490,15 @@ impl<'d, 'f> Fields<'d, 'f> {
             }
         }
     }
+}
+
+fn duplicate(key: &str) -> String {
+    format!("duplicate key `{key}`; expected it once per task")
+}
+
+/// A value for readers that do not care where it stands.
+fn plain(value: Value<'_>) -> serde_json::Value {
+    serde_json::from_str(value.raw()).unwrap_or_default()
 }
 
 /// Priorities are compared in thousandths, since people write 1.5 between 1 and 2.

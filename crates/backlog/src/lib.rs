@@ -27,6 +27,7 @@ use std::ops::Range;
 use wiggum_core::ids::TaskId;
 use wiggum_core::task::{FileStatus, Selection, Task};
 
+mod checks;
 mod context;
 mod edit;
 mod fields;
@@ -46,6 +47,7 @@ pub use formats::markdown::{Checkbox, checkboxes};
 pub use formats::plan::header::{PlanHeader, PlanValue};
 pub use problem::{Problem, Problems};
 
+use checks::Checks;
 use fields::Fields;
 use formats::mark::Mark;
 use formats::plan::header::Front;
@@ -72,6 +74,7 @@ pub struct Backlog {
     list: Range<usize>,
     not_yet: Vec<NotYet>,
     lookalikes: Vec<(TaskId, Lookalike)>,
+    remarks: Vec<(TaskId, String)>,
     spellings: Spellings,
     /// Where and how this file writes a status.
     status: Status,
@@ -190,6 +193,7 @@ impl Backlog {
             list,
             not_yet,
             lookalikes,
+            remarks,
             spellings,
             status,
             dashes,
@@ -207,6 +211,7 @@ impl Backlog {
             list,
             not_yet,
             lookalikes,
+            remarks,
             spellings,
             status,
             dashes,
@@ -289,6 +294,18 @@ impl Backlog {
                  text skips it, or say in the file what it means (`[{mark}] = skipped`)"
             );
             findings.add(self.places[position].id_at, message);
+        }
+        findings.into_problems(&self.file, &self.text).0
+    }
+
+    /// What tasks that are not finished say in words, though they may mean a check or a dependency.
+    pub fn remarks(&self) -> Vec<Problem> {
+        let mut findings = Findings::default();
+        for (id, message) in &self.remarks {
+            let Some(&position) = self.by_id.get(id) else { continue };
+            if matches!(self.tasks[position].status, FileStatus::Open | FileStatus::Failed) {
+                findings.add(self.places[position].id_at, format!("`{id}`: {message}"));
+            }
         }
         findings.into_problems(&self.file, &self.text).0
     }
@@ -414,6 +431,8 @@ struct Parsed {
     list: Range<usize>,
     not_yet: Vec<NotYet>,
     lookalikes: Vec<(TaskId, Lookalike)>,
+    /// What is read as words though it may be meant as more.
+    remarks: Vec<(TaskId, String)>,
     spellings: Spellings,
     status: Status,
     dashes: bool,
@@ -430,6 +449,7 @@ impl Parsed {
             list,
             not_yet: Vec::new(),
             lookalikes: Vec::new(),
+            remarks: Vec::new(),
             spellings: Spellings::default(),
             status: dialect.profile().status,
             dashes: false,
@@ -457,7 +477,14 @@ impl Parsed {
         self.spellings.depends_on = self.spellings.depends_on.or_else(|| fields.depends_key());
         let id = || task.id.clone();
         self.lookalikes.extend(fields.lookalikes.into_iter().map(|lookalike| (id(), lookalike)));
+        self.add_checks(&task.id, fields.checks);
         self.add(task, place);
+    }
+
+    /// What is to be said of the checks of a task.
+    fn add_checks(&mut self, id: &TaskId, checks: Checks) {
+        self.not_yet.extend(checks.unclear.into_iter().map(|message| NotYet::new(id, message)));
+        self.remarks.extend(checks.told.into_iter().map(|message| (id.clone(), message)));
     }
 
     /// Puts tasks into another order.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use wiggum_core::ids::TaskId;
 use wiggum_core::task::Task;
 
-use crate::fields::id_of;
+use crate::fields::{DEPENDS_ON, id_of};
 use crate::json::{Kind, Value};
 use crate::slug::slug;
 
@@ -77,11 +77,21 @@ impl Lookalike {
     }
 }
 
+/// Does a label in Markdown, in any spelling that JSON has for it, say what a task waits on?
+pub(crate) fn is_label(label: &str) -> bool {
+    let same = |name: &str| letters(label).eq(letters(name));
+    DEPENDS_ON.iter().any(|(_, name)| same(name))
+        || matches!(sense_of(label), Some(Sense::Certain | Sense::Likely))
+}
+
+/// Without separators and capitals, letter by letter: most keys differ in the first.
+fn letters(key: &str) -> impl Iterator<Item = u8> {
+    key.bytes().filter(u8::is_ascii_alphabetic).map(|letter| letter.to_ascii_lowercase())
+}
+
 fn sense_of(key: &str) -> Option<Sense> {
-    // Without separators and capitals, compared letter by letter: most keys differ in the first.
-    let letters = || key.bytes().filter(u8::is_ascii_alphabetic).map(|letter| letter.to_ascii_lowercase());
-    let is = |word: &&str| letters().eq(word.bytes());
-    let begins = |word: &&str| letters().take(word.len()).eq(word.bytes());
+    let is = |word: &&str| letters(key).eq(word.bytes());
+    let begins = |word: &&str| letters(key).take(word.len()).eq(word.bytes());
     if REVERSED.iter().any(is) {
         Some(Sense::Reversed)
     } else if CERTAIN.iter().any(begins) {

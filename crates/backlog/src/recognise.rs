@@ -44,9 +44,9 @@ struct Found {
     headings: usize,
     has_table: bool,
     has_words: bool,
-    /// A heading of a list of tasks, below which there was no list item.
+    /// A heading of a list of tasks, below which there was nothing but smaller headings.
     has_empty_list: bool,
-    /// The level of such a heading, as long as nothing but text and smaller headings follows it.
+    /// The level of such a heading, as long as nothing else follows it.
     below_list_heading: Option<usize>,
 }
 
@@ -59,8 +59,13 @@ impl Found {
         while let Some(line) = lines.next() {
             let content = line.text.trim();
             match region.take(content, columns(line.text)) {
-                Inside::Comment | Inside::Fence => {
+                Inside::Comment => {
                     found.hidden_boxes += usize::from(is_box(content));
+                    continue;
+                }
+                Inside::Fence => {
+                    found.hidden_boxes += usize::from(is_box(content));
+                    found.words(content);
                     continue;
                 }
                 Inside::Nothing => {}
@@ -86,7 +91,7 @@ impl Found {
         if let Some(level) = atx_level(content).or(underline) {
             self.headings += 1;
             let is_part = self.below_list_heading.is_some_and(|list| level > list);
-            if !is_part {
+            if !is_part || is_list_heading(content) {
                 self.has_empty_list |= self.below_list_heading.is_some();
                 self.below_list_heading = is_list_heading(content).then_some(level);
             }
@@ -97,7 +102,7 @@ impl Found {
             }
         } else if let Some(quoted) = content.strip_prefix('>') {
             self.hidden_boxes += usize::from(is_box(quoted));
-            self.has_words = true;
+            self.words(quoted);
         } else if let Some(item) = list_item(line).filter(|item| !item.is_bare || item.indent < CODE_INDENT) {
             self.below_list_heading = None;
             match checkbox(item.content) {
@@ -107,8 +112,16 @@ impl Found {
         } else if content.starts_with('|') {
             self.has_table = true;
             self.below_list_heading = None;
-        } else if content.chars().any(char::is_alphanumeric) {
+        } else {
+            self.words(content);
+        }
+    }
+
+    /// Text may be the work that nobody wrote as a list, unless it says that there is none.
+    fn words(&mut self, text: &str) {
+        if text.contains(char::is_alphanumeric) {
             self.has_words = true;
+            self.below_list_heading = self.below_list_heading.filter(|_| says_empty(text));
         }
     }
 
@@ -140,6 +153,56 @@ impl Found {
 fn is_box(line: &str) -> bool {
     list_item(line).is_some_and(|item| checkbox(item.content).is_some())
 }
+
+/// Is a text nothing but that there is nothing: "None at the moment.", "No open tasks"?
+fn says_empty(text: &str) -> bool {
+    let words: Vec<String> = text
+        .split(|c: char| !c.is_alphanumeric() && c != '/')
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    let is = |list: &[&str], word: &String| list.contains(&word.as_str());
+    words.iter().any(|word| is(&NOTHING, word))
+        && words.iter().all(|word| is(&NOTHING, word) || is(&ABOUT_NOTHING, word))
+}
+
+const NOTHING: [&str; 7] = ["none", "nothing", "no", "empty", "n/a", "tbd", "done"];
+
+/// Words that such a text has beside those.
+const ABOUT_NOTHING: [&str; 32] = [
+    "all",
+    "and",
+    "are",
+    "at",
+    "currently",
+    "do",
+    "else",
+    "everything",
+    "for",
+    "here",
+    "is",
+    "item",
+    "items",
+    "left",
+    "list",
+    "moment",
+    "more",
+    "now",
+    "open",
+    "outstanding",
+    "planned",
+    "present",
+    "remaining",
+    "right",
+    "so",
+    "far",
+    "task",
+    "tasks",
+    "the",
+    "there",
+    "to",
+    "yet",
+];
 
 pub(crate) fn is_list_heading(heading: &str) -> bool {
     let words = heading.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();

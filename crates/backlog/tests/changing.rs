@@ -220,6 +220,31 @@ fn a_change_is_shown_before_it_is_made() {
 }
 
 #[test]
+fn dependencies_under_another_label_are_changed_in_place() {
+    let text = "- [ ] T1: a\n- [ ] T2: b\n- [ ] T3: c\n  - Needs: T1\n  - Needs: a database\n";
+    let change = |ids: &[&str], line: &str| {
+        check("TODO.md", text, "T3", &depends_on(ids), &text.replace("  - Needs: T1\n", line));
+    };
+    change(&["T1", "T2"], "  - Needs: T1, T2\n");
+    change(&["T2"], "  - Needs: T2\n");
+    change(&[], "");
+    check(
+        "TODO.md",
+        text,
+        "T3",
+        &description("- Needs: two"),
+        &text.replace("Needs: a database", "Needs: two"),
+    );
+    // A note in the title stays: the title would be another.
+    let noted = "- [ ] T1: a\n- [ ] T2: b\n- [ ] T3: c (after T1)\n";
+    let more = format!("{noted}  - Depends on: T1, T2\n");
+    check("TODO.md", noted, "T3", &depends_on(&["T1", "T2"]), &more);
+    let mut backlog = read("TODO.md", noted);
+    assert!(backlog.change("T3", &depends_on(&["T2"])).is_err());
+    assert_eq!(backlog.text(), noted);
+}
+
+#[test]
 fn dependencies_stay_in_the_spelling_of_the_file() {
     for key in ["dependencies", "blockedBy", "requires", "after", "deps"] {
         let text = |a: &str, b: &str| {

@@ -42,6 +42,17 @@ fn new(id: &str, title: &str) -> NewTask {
 use FileStatus::{Done, Failed, Open, Skipped};
 
 #[test]
+fn a_title_may_name_what_a_new_task_waits_on() {
+    let text = "- [ ] T1: a\n";
+    for depends_on in [vec![], vec!["T1".to_owned()]] {
+        let mut backlog = Backlog::parse("TODO.md", text).unwrap();
+        let task = NewTask { depends_on, ..new("T2", "b (after T1)") };
+        backlog.add(&task).unwrap();
+        assert_eq!(backlog.task("T2").unwrap().depends_on, [TaskId::new("T1")], "{}", backlog.text());
+    }
+}
+
+#[test]
 fn status_of_prd_stories() {
     let story = |flags: &str| format!("{{\"userStories\": [{{\"id\": \"a\"{flags}}}]}}");
     for (before, status, after) in [
@@ -276,7 +287,7 @@ fn what_was_added_is_withdrawn_at_once() {
 fn words_are_given_back() {
     let before = read("TODO.md", "# T\n- [x] T1: one\n  said\n- [ ] T2: two\n");
     let mut after = read("TODO.md", "# New\n\n- [x] T1: uno\n- [ ] T2: due\n- [ ] T3: tre\n");
-    after.restore(&before, &HashSet::from(["T1".into()])).unwrap();
+    after.restore(&before, &HashSet::from([TaskId::new("T1")])).unwrap();
     assert_eq!(after.text(), "# New\n\n- [x] T1: one\n  said\n- [ ] T2: due\n- [ ] T3: tre\n");
     let json =
         |a: &str, b: &str| format!("{{\"userStories\": [{{\"id\": \"a\", {a}}}, {{\"id\": \"b\", {b}}}]}}");
@@ -287,7 +298,7 @@ fn words_are_given_back() {
     // A part that came since would go with it.
     let before = read("TODO.md", "- [x] T1: one\n");
     let mut after = read("TODO.md", "- [x] T1: uno\n  - [ ] T2: part\n");
-    assert!(after.restore(&before, &HashSet::from(["T1".into()])).is_err());
+    assert!(after.restore(&before, &HashSet::from([TaskId::new("T1")])).is_err());
     assert_eq!(after.text(), "- [x] T1: uno\n  - [ ] T2: part\n");
 }
 

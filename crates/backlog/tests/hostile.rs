@@ -110,6 +110,11 @@ fn nesting_and_repetition_without_end() {
     let parts: String = (0..50_000).map(|n| format!("  - [ ] part {n}\n")).collect();
     let backlog = Backlog::parse("TODO.md", format!("- [ ] all\n{parts}")).unwrap();
     assert_eq!(backlog.tasks()[0].depends_on.len(), 50_000);
+    for waits in [" (after T1)", "\n  - Needs: T1", "\n  - Needs: T1 or so", "\n  see (after T1"] {
+        let text = format!("- [ ] T1: a\n- [ ] T2: b (after T1){}\n", waits.repeat(50_000));
+        let backlog = Backlog::parse("TODO.md", text).unwrap();
+        assert_eq!(backlog.tasks()[1].depends_on.len(), 1);
+    }
 }
 
 proptest! {

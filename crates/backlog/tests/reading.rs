@@ -742,6 +742,7 @@ fn a_check_is_read_with_and_without_backticks() {
         "python3 -m pytest tests",
         "node index.js | grep new",
         "! grep TODO src",
+        "cd frontend && npm test",
     ];
     for command in commands {
         check_line(&format!("check: {command}"), Ok(&[command]));
@@ -783,7 +784,14 @@ fn a_sentence_behind_check_is_no_command() {
 
 #[test]
 fn a_check_that_may_be_a_command_or_words_is_named() {
-    let unclear = ["frobnicate", "mytool run", "mytool --check", "cargo test passes", "test login flow"];
+    let unclear = [
+        "cd a && see what happens",
+        "frobnicate",
+        "mytool run",
+        "mytool --check",
+        "cargo test passes",
+        "test login flow",
+    ];
     for said in unclear {
         check_line(&format!("check: {said}"), Err(&format!("check: {said}")));
         check_line(&format!("verify: {said}"), Err(&format!("verify: {said}")));
@@ -1073,6 +1081,342 @@ fn a_key_that_looks_like_a_dependency_is_named() {
     check(r#""requirements": ["b"], "notes": "b", "parent": "b""#, None);
 }
 
+/// Every kind of JSON backlog, with these members in a task `a` that is not done.
+fn with_members(members: &str) -> [String; 6] {
+    [
+        format!(r#"[{{"id": "a", "description": "d", "status": "pending", {members}}}]"#),
+        format!(
+            r#"{{"tasks": [{{"id": "a", "title": "t", "details": "d", "subtasks": [], "status": "pending", {members}}}]}}"#
+        ),
+        format!(r#"{{"userStories": [{{"id": "a", "passes": false, {members}}}]}}"#),
+        format!(
+            r#"{{"branchName": "p", "userStories": [{{"id": "a", "priority": 1, "passes": false, {members}}}]}}"#
+        ),
+        format!(r#"{{"tasks": [{{"id": "a", "title": "a", "completed": false, {members}}}]}}"#),
+        format!(r#"{{"features": [{{"id": "a", "name": "n", "passes": false, {members}}}]}}"#),
+    ]
+}
+
+/// The criteria of that task as `text` or `text => command`, in every kind of backlog, and why it is not run.
+fn check_members(members: &str, expected: &[&str], not_run: Option<&str>) -> Vec<String> {
+    let mut remarks = Vec::new();
+    for text in with_members(members) {
+        let backlog = read("x.json", &text);
+        let said = |criterion: &Criterion| match &criterion.check {
+            Some(check) => format!("{} => {check}", criterion.text),
+            None => criterion.text.clone(),
+        };
+        let found: Vec<String> = backlog.tasks()[0].criteria.iter().map(said).collect();
+        assert_eq!(found, expected, "{text}");
+        let not_run: Vec<String> = not_run.iter().map(|why| format!("x.json:1: `a`: {why}")).collect();
+        assert_eq!(named(&backlog), not_run, "{text}");
+        let done = text
+            .replace("pending", "completed")
+            .replace("passes\": false", "passes\": true")
+            .replace("completed\": false", "completed\": true");
+        let done = read("x.json", &done);
+        assert_eq!((named(&done), told(&done)), (Vec::new(), Vec::new()), "{text}");
+        remarks = told(&backlog);
+    }
+    remarks
+}
+
+fn told(backlog: &Backlog) -> Vec<String> {
+    backlog.remarks().into_iter().map(|remark| remark.message).collect()
+}
+
+#[test]
+fn a_command_under_an_obvious_name_is_a_check_in_every_json_dialect() {
+    let keys = [
+        "verify",
+        "check",
+        "checks",
+        "verify_command",
+        "verifyCommand",
+        "test_command",
+        "testCommand",
+        "verification",
+    ];
+    for key in keys {
+        let none: [&str; 0] = [];
+        let one = ["`npm test` succeeds => npm test"];
+        assert_eq!(check_members(&format!(r#""{key}": "npm test""#), &one, None), none);
+        assert_eq!(check_members(&format!(r#""{key}": ["npm test", " "]"#), &one, None), none);
+        assert_eq!(check_members(&format!(r#""{key}": "Run `npm test`.""#), &one, None).len(), 0, "{key}");
+        let object = format!(r#""{key}": {{"command": "npm test", "type": "unit"}}"#);
+        assert_eq!(check_members(&object, &one, None), none);
+        let two =
+            ["it works", "`npm test` succeeds => npm test", "`./ci.sh --all` succeeds => ./ci.sh --all"];
+        let list = format!(r#""{key}": ["npm test", "./ci.sh --all"], "criteria": ["it works"]"#);
+        assert_eq!(check_members(&list, &two, None), none);
+        let marked = r#"grep -q '<!-- here -->' a.html"#;
+        let whole = format!("`{marked}` succeeds => {marked}");
+        assert_eq!(check_members(&format!(r#""{key}": "{marked}""#), &[&whole], None), none);
+        // What says nothing is nothing.
+        for value in ["null", "\"\"", "[]", "{}", "false", "\"none\"", "\"N/A\"", "\"manual\"", "[\"\"]"] {
+            assert_eq!(check_members(&format!(r#""{key}": {value}"#), &none, None), none);
+        }
+    }
+    // A check that is there twice is run once.
+    let twice = r#""verify": "npm test", "criteria": [{"text": "t", "check": "npm test"}]"#;
+    assert!(check_members(twice, &["t => npm test"], None).is_empty());
+    check_problems(
+        "x.json",
+        r#"[{"id": "a", "description": "d", "status": "pending", "verify": "x", "verify": "y"}]"#,
+        &["x.json:1: `a`: duplicate key `verify`; expected it once per task"],
+    );
+}
+
+#[test]
+fn words_about_a_check_are_a_criterion_and_told() {
+    let words = "manual test of the login page";
+    for key in ["verify", "check", "checks", "verification"] {
+        let told = check_members(&format!(r#""{key}": "{words}""#), &[words], None);
+        assert_eq!(told.len(), 1, "{key}");
+        assert!(told[0].contains(&format!("`a`: `{key}` says `{words}`")), "{told:?}");
+        assert_eq!(
+            check_members(&format!(r#""{key}": [{{"text": "the page loads"}}]"#), &["the page loads"], None)
+                .len(),
+            1
+        );
+    }
+    // A state is none, and what may be either is not run.
+    let told = check_members(r#""verification": "pending""#, &[], None);
+    assert!(told[0].contains("may be a command or words"), "{told:?}");
+    let told = check_members(r#""verification": "mytool run""#, &["mytool run"], None);
+    assert!(told[0].contains("may be a command or words"), "{told:?}");
+    let told = check_members(r#""verification": {"method": "demo", "by": "Ann"}"#, &[], None);
+    assert!(told[0].contains("shape"), "{told:?}");
+}
+
+#[test]
+fn what_people_write_under_verification_is_seldom_run() {
+    // As in lists of features that programs and people keep.
+    let steps = [
+        "npm test 通过",
+        "npm run dev 可启动本地站点",
+        "/api/health 返回 ok",
+        "/vocab redirects guests",
+        "npm run dev",
+        "docker compose up -d",
+        "`npm start` shows a page",
+        "npm test all green",
+        "cargo build without errors",
+        "el login funciona",
+        "Open the page and look",
+    ];
+    let list = format!(r#""verification": {}"#, serde_json::json!(steps));
+    let told = check_members(&list, &sorted_by_words(&steps), None);
+    assert_eq!(told.len(), 2, "one remark for all words, one for all that may be commands: {told:?}");
+    assert!(told[0].contains("(and 3 more) in words"), "{told:?}");
+    assert!(told[1].contains("(and 6 more), which may be a command"), "{told:?}");
+    // Commands among words are run.
+    let mixed = r#""verification": ["cd a && python demo.py", "the output is right"]"#;
+    let command = "cd a && python demo.py";
+    check_members(mixed, &[&format!("`{command}` succeeds => {command}"), "the output is right"], None);
+    // Elsewhere words of other languages are words too, and a page is none.
+    check_members(r#""verify": "npm test 通过""#, &["npm test 通过"], None);
+    check_members(
+        r#""verify": "grep -q 'Größe' a.txt""#,
+        &["`grep -q 'Größe' a.txt` succeeds => grep -q 'Größe' a.txt"],
+        None,
+    );
+    let page = "`checks` says `/vocab redirects guests`, which may be a command or words; put a command in backticks, or \
+                the words among the criteria";
+    check_members(r#""checks": ["/vocab redirects guests"]"#, &[], Some(page));
+}
+
+/// Words come before what may be a command.
+fn sorted_by_words<'s>(steps: &[&'s str]) -> Vec<&'s str> {
+    let is_word = |step: &&&str| !step.is_ascii() || step.starts_with("Open");
+    let others = steps.iter().filter(|step| !is_word(step));
+    steps.iter().filter(is_word).chain(others).copied().collect()
+}
+
+#[test]
+fn a_check_that_cannot_be_told_is_named_in_json() {
+    let advice = "put a command in backticks, or the words among the criteria";
+    for key in ["verify", "check", "checks"] {
+        let why = format!("`{key}` says `mytool run`, which may be a command or words; {advice}");
+        check_members(&format!(r#""{key}": "mytool run""#), &[], Some(&why));
+        check_members(&format!(r#""{key}": "`mytool run`""#), &["`mytool run` succeeds => mytool run"], None);
+    }
+    for key in ["verify_command", "verifyCommand", "test_command", "testCommand"] {
+        // The name says that it is a command, unless it is a sentence.
+        check_members(&format!(r#""{key}": "mytool run""#), &["`mytool run` succeeds => mytool run"], None);
+        let why = format!("`{key}` says `open the page and look`, which looks like words; {advice}");
+        check_members(&format!(r#""{key}": "open the page and look""#), &[], Some(&why));
+    }
+    let shape = "is in a shape that is not read as a check; expected a command, a list of commands, or {\"command\": …}";
+    for value in ["true", "3", r#"{"lint": "npm run lint"}"#, r#"{"command": "curl x", "expected": "200"}"#] {
+        check_members(&format!(r#""verify": {value}"#), &[], Some(&format!("`verify` {shape}")));
+        check_members(&format!(r#""test_command": {value}"#), &[], Some(&format!("`test_command` {shape}")));
+    }
+}
+
+#[test]
+fn a_criterion_has_its_check_under_any_of_its_names() {
+    for key in ["check", "command", "verify", "verify_command", "testCommand", "verification"] {
+        let members = format!(
+            r#""criteria": [{{"text": "t", "{key}": "npm test"}}, {{"criterion": "u", "{key}": null}}]"#
+        );
+        assert!(check_members(&members, &["t => npm test", "u"], None).is_empty(), "{key}");
+        let alone = format!(r#""acceptanceCriteria": [{{"{key}": "npm test"}}]"#);
+        check_members(&alone, &["npm test => npm test"], None);
+        let features = format!(
+            r#"{{"features": [{{"id": "a", "name": "n", "passes": false, "acceptance": [{{"text": "t", "{key}": "npm test"}}]}}]}}"#
+        );
+        assert_eq!(read("x.json", &features).tasks()[0].criteria, [criterion("t", Some("npm test"))]);
+    }
+    let words = r#""criteria": [{"text": "t", "verify": "the page loads"}, {"text": "u", "verification": "verified"}]"#;
+    check_members(words, &["t (verify: the page loads)", "u"], None);
+    let why = "`verify` of a criterion says `mytool run`, which may be a command or words; put a command in backticks, or \
+               the words in its text";
+    check_members(r#""criteria": [{"text": "t", "verify": "mytool run"}]"#, &["t"], Some(why));
+    // What a step runs is part of the work.
+    let steps = r#"{"features": [{"id": "a", "name": "n", "passes": false, "steps": [{"step": "Install", "command": "npm ci"}, {"step": "Test", "verify": "npm test"}]}]}"#;
+    let backlog = read("x.json", steps);
+    assert_eq!(
+        backlog.tasks()[0].criteria,
+        [criterion("Install", None), criterion("Test", Some("npm test"))]
+    );
+}
+
+#[test]
+fn checks_of_yaml_and_of_beads_are_read() {
+    let yaml = "tasks:\n  - title: one\n    completed: false\n    verify: npm test\n  - title: two\n    completed: false\n    check: mytool run\n";
+    let backlog = read("tasks.yaml", yaml);
+    assert_eq!(backlog.tasks()[0].criteria, [criterion("`npm test` succeeds", Some("npm test"))]);
+    let [why] = &named(&backlog)[..] else { panic!("{:?}", named(&backlog)) };
+    assert!(why.contains("`two`: `check` says `mytool run`"), "{why}");
+    let issue =
+        r#"{"id": "b-1", "title": "t", "status": "open", "issue_type": "task", "verify": "npm test"}"#;
+    let backlog = read("issues.jsonl", issue);
+    assert_eq!(backlog.tasks()[0].criteria, [criterion("`npm test` succeeds", Some("npm test"))]);
+}
+
+/// Two tasks, and a third that says something of the first two.
+fn check_waiting(third: &str, expected: &str, description: &str) -> Backlog {
+    let text = format!("- [ ] T1: one\n- [ ] T2: two\n{third}");
+    let backlog = read("TODO.md", &text);
+    assert_eq!(summary(&backlog.tasks()[2]), expected, "{text}");
+    assert_eq!(backlog.tasks()[2].description, description, "{text}");
+    backlog
+}
+
+#[test]
+fn every_spelling_of_a_dependency_counts_in_markdown() {
+    let labels = [
+        "depends_on",
+        "dependsOn",
+        "Depends-on",
+        "Dependency",
+        "Blocked by",
+        "blocked_by",
+        "blockedBy",
+        "Requires",
+        "**Requires**",
+        "After",
+        "Needs",
+        "Prerequisite",
+        "Prerequisites",
+        "Prerequisite(s)",
+        "Waits for",
+    ];
+    for label in labels {
+        for value in ["T1, T2", "`T1` and T2.", "[T1], [T2]"] {
+            let third = format!("- [ ] T3: three\n  - {label}: {value}\n  - more\n");
+            let backlog = check_waiting(&third, "T3 open [T1 T2]", "- more");
+            assert!(told(&backlog).is_empty(), "{third}");
+        }
+        check_waiting(&format!("- [ ] T3: three\n  {label}: T1\n"), "T3 open [T1]", "");
+        let none = format!("{label}: none");
+        if !label.to_lowercase().replace(['_', '-'], "").starts_with("dependson") {
+            check_waiting(&format!("- [ ] T3: three\n  - {none}\n"), "T3 open", &format!("- {none}"));
+            let prose = format!("- {label}: a running database");
+            let backlog = check_waiting(&format!("- [ ] T3: three\n  {prose}\n"), "T3 open", &prose);
+            assert!(told(&backlog).is_empty(), "{prose}");
+        }
+    }
+    for line in ["Depends on T1", "blocked by T1", "Requires T1", "Needs T1", "After T1"] {
+        check_waiting(&format!("- [ ] T3: three\n  - {line}\n"), "T3 open [T1]", "");
+    }
+    // Boxes that are called by their words, and by a letter.
+    let text = "- [ ] **Parser**: read\n- [ ] Write the docs\n- [ ] **B**: x\n- [ ] last\n  - Needs: Parser, write the docs, B\n";
+    let backlog = read("TODO.md", text);
+    assert_eq!(summary(&backlog.tasks()[3]), "last open [parser-read write-the-docs B]");
+    // All of several lines count, each once.
+    let lines = "- [ ] T3: three\n  - Needs: T2\n  - Depends on: T1\n  - After: T1\n";
+    check_waiting(lines, "T3 open [T1 T2]", "");
+    // What is missing is missed; another file's things are words.
+    check_problems(
+        "TODO.md",
+        "- [ ] T1: one\n  - Needs: T7\n",
+        &["TODO.md:2: `T1` depends on `T7`, which is not in the file; expected the id of a task"],
+    );
+    check_waiting("- [ ] T3: three\n  - Needs: ES6\n", "T3 open", "- Needs: ES6");
+}
+
+#[test]
+fn a_note_in_a_title_names_dependencies() {
+    for note in
+        ["depends on T1", "depends on T1, T2", "Blocked by: T1", "requires T1", "after T1", "needs: `T1`"]
+    {
+        let expected = if note.contains("T2") { "T3 open [T1 T2]" } else { "T3 open [T1]" };
+        let backlog = check_waiting(&format!("- [ ] T3: three ({note}) in a.rs\n"), expected, "");
+        // The title is what tasks without an id are called by.
+        assert_eq!(backlog.tasks()[2].title, format!("three ({note}) in a.rs"));
+    }
+    // A long title goes on below, and so does a description.
+    let wrapped = "- [ ] T3: three in a file that has a long name\n  and a longer one (depends on T1, T2)\n";
+    check_waiting(wrapped, "T3 open [T1 T2]", "and a longer one (depends on T1, T2)");
+    for note in
+        ["after lunch", "needs a database", "requires Node 20", "the one after T1", "after", "depends on"]
+    {
+        let backlog = check_waiting(&format!("- [ ] T3: three ({note})\n"), "T3 open", "");
+        assert!(told(&backlog).is_empty(), "{note}");
+    }
+}
+
+#[test]
+fn words_that_name_a_task_beside_others_are_told() {
+    for line in ["Needs: T1 to be merged", "After: T1, the release", "Blocked by T1 & T2"] {
+        let backlog =
+            check_waiting(&format!("- [ ] T3: three\n  - {line}\n"), "T3 open", &format!("- {line}"));
+        let message = format!(
+            "`T3`: `{line}` names `T1` and is read as words; `Depends on: T1` below it makes it wait"
+        );
+        assert_eq!(told(&backlog), [message]);
+    }
+    assert_eq!(told(&check_waiting("- [ ] T3: three (after T1 is merged)\n", "T3 open", "")).len(), 1);
+    assert!(told(&check_waiting("- [x] T3: three (after T1 is merged)\n", "T3 done", "")).is_empty());
+    // A part of a task waits for nothing around it: that is done after it.
+    let nested =
+        "- [ ] T1: one\n  - [ ] T2: part (depends on T1)\n    - Requires: T1\n    - Needs: T2 first\n";
+    let backlog = read("TODO.md", nested);
+    let found: Vec<String> = backlog.tasks().iter().map(summary).collect();
+    assert_eq!(found, ["T1 open [T2]", "T2 open"]);
+    assert!(told(&backlog).is_empty());
+}
+
+#[test]
+fn headings_items_and_steps_wait_in_the_same_words() {
+    let text = "### Task 1: one\n- [ ] a\n### Task 2: two\n**Requires:** Task 1\n- [ ] b\n### Task 3: three (depends on Task 2)\n- [ ] c\n";
+    let backlog = read("docs/plans/x.md", text);
+    let found: Vec<String> = backlog.tasks().iter().map(summary).collect();
+    assert_eq!(found, ["task-1 open", "task-2 open [task-1]", "task-3 open [task-2]"]);
+    let wrapped = text.replace("- [ ] c", "Write it (after Task 1).\n- [ ] c");
+    assert_eq!(summary(&read("docs/plans/x.md", &wrapped).tasks()[2]), "task-3 open [task-1 task-2]");
+    let backlog =
+        read("ROADMAP.md", "- one\n- two\n  - Needs: one\n- three (after two)\n- four (after lunch)\n");
+    let found: Vec<String> = backlog.tasks().iter().map(summary).collect();
+    assert_eq!(found, ["one open", "two open [one]", "three-after-two open [two]", "four-after-lunch open"]);
+    let plan = "- [ ] **Step 1:** a\n- [ ] **Step 2:** b\n  - Requires: step_1\n- [ ] **Step 3:** c\n  - Requires: a running database\n";
+    let backlog = read("plan.md", plan);
+    let found: Vec<String> = backlog.tasks().iter().map(summary).collect();
+    assert_eq!(found, ["step_1 open", "step_2 open [step_1]", "step_3 open"]);
+}
+
 fn named(backlog: &Backlog) -> Vec<String> {
     backlog.unsupported(&|_| false).iter().map(ToString::to_string).collect()
 }
@@ -1120,6 +1464,22 @@ fn a_file_in_which_nothing_is_recognised_says_what_it_seems_to_be() {
         "Markdown whose 3 boxes are all in code, comments or quotes",
     );
     check("words", "some words\nand more\n", "plain text");
+    // Work in prose is not understood, whatever the heading says.
+    let prose = "Markdown with headings and text, but no list";
+    for heading in ["# TODO", "# Todo", "# Backlog", "# TODO list", "# Tasks", "TODO\n===="] {
+        check("TODO.md", &format!("{heading}\n\nMend the lexer and then the parser.\n"), prose);
+        check("TODO.md", &format!("{heading}\n\n## Now\n\nMend the lexer.\n\n## Later\n"), prose);
+        check("TODO.md", &format!("{heading}\n\n> Mend the lexer.\n"), prose);
+        check("TODO.md", &format!("{heading}\n\n```\nmend the lexer\n```\n"), prose);
+    }
+    for text in [
+        "Nothing works on Windows.",
+        "No task may be lost.",
+        "There is the lexer to do.",
+        "Do all tasks now.",
+    ] {
+        check("TODO.md", &format!("# TODO\n\n{text}\n"), prose);
+    }
     // A list of tasks that is there and empty is one.
     for empty in [
         "",
@@ -1130,6 +1490,12 @@ fn a_file_in_which_nothing_is_recognised_says_what_it_seems_to_be() {
         "# Project\n\n- a fact\n\n## To do\n\n## Done\n",
         "# TODO\n\n## Optional\n- [ ] maybe\n",
         "To do\n-----\n\nNothing.\n\nFacts\n-----\n- one\n",
+        "# Todo list\n\n## Now\n",
+        "# TODO\n\n<!-- one box for each task -->\n",
+        "# TODO\n\nNothing to do right now.\n",
+        "# Backlog\n\n*No open tasks.*\n",
+        "# TODO\n\nEverything is done!\n",
+        "# TODO\n\nWhat we mean to build.\n\n## Tasks\n",
         "- [ ]\n",
     ] {
         check("TODO.md", empty, "recognised");

@@ -35,6 +35,10 @@ fn nothing_recognised_is_no_success() {
     sandbox.wiggum(&["task", "list"]).complains(2, &["no task is recognised"]);
     sandbox.wiggum(&["task", "validate"]).exits(2).says("no task is recognised");
     assert!(!sandbox.has_store(), "nothing was started");
+    for heading in ["Todo", "TODO list", "Backlog"] {
+        let prose = sandbox_with("TODO.md", &format!("# {heading}\n\nMend the lexer and the parser.\n"));
+        prose.run(WORKER, &[]).complains(2, &[seems]).never_says("No tasks yet");
+    }
     // A list that is there and empty needs no agent.
     for (name, text) in [("tasks.json", "[]"), ("PRD.json", "{\"userStories\": []}"), ("TODO.md", "# TODO\n")]
     {
@@ -97,6 +101,28 @@ fn what_is_not_honoured_is_refused_by_name() {
         &format!("[agent]\nroles = {{ poet = \"bard\" }}\n[agents.bard]\ncommand = \"{command}\"\n"),
     );
     sandbox.wiggum(&["task", "validate"]).exits(0);
+    sandbox.run(WORKER, &["--verify", "true"]).exits(0);
+}
+
+#[test]
+fn a_check_under_an_obvious_name_is_run_or_named() {
+    let story =
+        |check: &str| format!(r#"{{"userStories":[{{"id":"a","title":"t","passes":false,{check}}}]}}"#);
+    let sandbox = sandbox_with("PRD.json", &story(r#""verify_command":"test -f a.txt""#));
+    sandbox.run(WORKER, &[]).exits(0).says("1/1").never_says("(unverified)");
+    let sandbox = sandbox_with("PRD.json", &story(r#""verify_command":"test -f b.txt""#));
+    sandbox.run(WORKER, &["--max-iterations", "1"]).says("claimed, but not done").says("0/1");
+    let sandbox = sandbox_with("PRD.json", &story(r#""verify":"mytool run""#));
+    let why = "`a`: `verify` says `mytool run`, which may be a command or words";
+    sandbox.run(WORKER, &[]).complains(2, &[why]);
+    sandbox.wiggum(&["task", "validate"]).exits(2).says(why);
+    // Words are no command, which is told and stops nobody.
+    let sandbox = sandbox_with("PRD.json", &story(r#""verification":"manual test of the login page""#));
+    let note = "note: PRD.json:1: `a`: `verification` says `manual test of the login page` in words";
+    sandbox.wiggum(&["task", "validate"]).exits(0).says(note);
+    sandbox.wiggum(&["task", "explain"]).exits(0).says(note);
+    let told = sandbox.wiggum(&["task", "validate", "--json"]).exits(0).stdout;
+    assert!(told.contains("in words, and nothing is run for it"), "{told}");
     sandbox.run(WORKER, &["--verify", "true"]).exits(0);
 }
 

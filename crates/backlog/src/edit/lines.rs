@@ -5,7 +5,7 @@ use std::ops::Range;
 use wiggum_core::task::{Criterion, FileStatus};
 
 use super::{Change, EditError, NewTask, noted, replaced};
-use crate::formats::markdown::text::{is_id, leading_id};
+use crate::formats::markdown::text::{is_id, leading_id, waiting_notes};
 use crate::formats::markdown::{ListItem, SKIPPED, checkbox, list_item, mark_of};
 use crate::json::BOM;
 use crate::slug::slug;
@@ -69,12 +69,18 @@ pub(super) fn with_item_added(backlog: &Backlog, task: &NewTask) -> Result<Strin
 pub(super) fn says(backlog: &Backlog, task: &NewTask) -> bool {
     let Some(read) = backlog.task(&task.id) else { return false };
     let depends_on: Vec<&str> = read.depends_on.iter().map(|id| id.as_str()).collect();
+    let wanted: Vec<&str> = task.depends_on.iter().map(String::as_str).collect();
     let criteria: Vec<Criterion> = task.criteria.iter().map(one_line_criterion).collect();
     read.title == one_line(&task.title())
         && read.description == description(task).join("\n")
         && read.criteria == criteria
-        && depends_on == task.depends_on
+        && depends_on.strip_prefix(wanted.as_slice()).is_some_and(|more| more.is_empty() || words_wait(task))
         && read.parent.as_ref().map(|id| id.as_str()) == task.parent.as_deref()
+}
+
+/// Do its words name what it depends on, in a note?
+fn words_wait(task: &NewTask) -> bool {
+    [task.title().as_str(), &task.description].iter().any(|said| waiting_notes(said).next().is_some())
 }
 
 /// The text with the lines of one box moved before or behind those of another.

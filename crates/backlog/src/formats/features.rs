@@ -226,7 +226,7 @@ fn first_words(text: &str) -> &str {
 fn criteria(fields: &mut Fields<'_, '_>) -> Vec<Criterion> {
     let mut criteria = fields.criteria();
     for field in [Field::Acceptance, Field::Steps] {
-        criteria.extend(fields.texts(field).into_iter().map(|text| Criterion { text, check: None }));
+        criteria.extend(fields.loose_criteria(field));
     }
     criteria
 }

@@ -5,7 +5,7 @@
 //! sections set aside (Optional, Future, …) do not count. What a line says is read in [`text`], what its mark
 //! means in [`legend`] where the file says that itself.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use wiggum_core::ids::TaskId;
@@ -16,7 +16,7 @@ use crate::not_yet::NotYet;
 use crate::slug::{Slugs, slug};
 use crate::{Dialect, Parsed, Place, unique};
 
-mod command;
+pub(crate) mod command;
 mod legend;
 pub(crate) mod region;
 pub(crate) mod text;
@@ -46,7 +46,9 @@ pub(crate) const PROFILE: Profile = Profile {
 pub(crate) const SKIPPED: &str = "(skipped)";
 
 pub(crate) fn parse(file_name: &str, text: &str) -> Parsed {
-    let Reader { drafts, legend, .. } = Reader::of_file(file_name, text);
+    let mut reader = Reader::of_file(file_name, text);
+    let names = reader.settle();
+    let Reader { drafts, legend, .. } = reader;
     let is_unclear =
         |draft: &Draft, mark: &str| &text[draft.mark.clone()] == mark && legend.status(mark).is_none();
     let dashes = !is_plan_name(file_name) && drafts.iter().any(|draft| is_unclear(draft, "-"));
@@ -54,7 +56,7 @@ pub(crate) fn parse(file_name: &str, text: &str) -> Parsed {
         .iter()
         .map(|draft| UNKNOWN.iter().copied().find(|mark| is_unclear(draft, mark)))
         .collect::<Vec<_>>();
-    let mut parsed = Parsed { dashes, ..finish(drafts) };
+    let mut parsed = Parsed { dashes, ..finish(drafts, &names) };
     let ids = parsed.tasks.iter().map(|task| task.id.clone());
     parsed.unknown_marks = ids.zip(unknown).filter_map(|(id, mark)| Some((id, mark?))).collect();
     parsed
@@ -71,7 +73,9 @@ fn is_plan_name(file_name: &str) -> bool {
 
 /// Where the words of the box at this position stand.
 pub(crate) fn words(text: &str, position: usize) -> Option<Words> {
-    let draft = Reader::read(text).drafts.into_iter().nth(position)?;
+    let mut reader = Reader::read(text);
+    reader.settle();
+    let draft = reader.drafts.into_iter().nth(position)?;
     Some(Words {
         head: Words::behind(text, draft.mark.end + 1),
         under: draft.content_indent,
@@ -226,6 +230,10 @@ struct Draft {
     depends_on: Vec<String>,
     /// Where lines under the box name dependencies, without their label.
     depends_at: Vec<Range<usize>>,
+    /// What it depends on if those are tasks.
+    waits: Vec<Waits>,
+    /// Words that name a task and are no list of them.
+    remarks: Vec<String>,
     /// Indentation of a `Criteria:` whose list follows.
     criteria_list: Option<usize>,
     /// Column at which its text starts; what is nested is indented to there.
@@ -234,7 +242,46 @@ struct Draft {
     optional: bool,
 }
 
+/// Words that name what a task waits on, or something else.
+struct Waits {
+    /// The whole note or line.
+    line: String,
+    said: String,
+    /// Where they stand on a line of their own, and where that begins.
+    at: Option<(Range<usize>, usize)>,
+}
+
+impl Waits {
+    /// Notes in brackets stay where they are.
+    fn noted(said: &str) -> impl Iterator<Item = Self> {
+        let waits =
+            |(note, said): (&str, &str)| Self { line: format!("({note})"), said: said.to_owned(), at: None };
+        text::waiting_notes(said).map(waits)
+    }
+
+    fn remark(&self, named: &str) -> String {
+        format!(
+            "`{}` names `{named}` and is read as words; `Depends on: {named}` below it makes it wait",
+            self.line
+        )
+    }
+}
+
 impl Draft {
+    /// Lines of the description turn out to name dependencies.
+    fn take_lines(&mut self, taken: Vec<(Range<usize>, usize)>) {
+        if taken.is_empty() {
+            return;
+        }
+        let (said, starts): (Vec<Range<usize>>, HashSet<usize>) = taken.into_iter().unzip();
+        let lines =
+            std::mem::take(&mut self.description).into_iter().zip(std::mem::take(&mut self.description_at));
+        let left = lines.filter(|(_, at)| !starts.contains(&at.start));
+        (self.description, self.description_at) = left.unzip();
+        self.depends_at.extend(said);
+        self.depends_at.sort_by_key(|said| said.start);
+    }
+
     fn add_criterion(&mut self, said: &str) {
         let (criterion, unclear) = text::criterion(said);
         self.criteria.push(criterion);
@@ -385,6 +432,8 @@ impl Reader {
             mark: mark_at..mark_at + mark.len(),
             status,
             depends_on: head.depends_on.clone(),
+            waits: Waits::noted(&head.title).collect(),
+            remarks: Vec::new(),
             head,
             note_at: note.as_ref().map_or(said_at + said.len(), |note| note.start),
             note,
@@ -427,9 +476,19 @@ impl Reader {
                 draft.unclear.push(content.to_owned());
                 self.describe(line);
             }
-            Detail::Other if in_criteria => draft.add_criterion(content),
+            Detail::Other | Detail::Waits(_) if in_criteria => draft.add_criterion(content),
+            Detail::Waits(said) => {
+                draft.criteria_list = None;
+                draft.waits.push(Waits {
+                    line: content.to_owned(),
+                    said: said.to_owned(),
+                    at: Some((line.ending(said), line.start)),
+                });
+                self.describe(line);
+            }
             Detail::Other => {
                 draft.criteria_list = None;
+                draft.waits.extend(Waits::noted(content));
                 self.describe(line);
             }
         }
@@ -441,6 +500,42 @@ impl Reader {
         draft.description.push(dedent(line.text, draft.content_indent).trim_end().to_owned());
         draft.description_at.push(line.start..line.end());
         self.extend_open(line.end());
+    }
+
+    /// Reads words as dependencies where they name tasks of the file and nothing else.
+    fn settle(&mut self) -> Names {
+        let names = Names::of(&mut self.drafts);
+        for position in 0..self.drafts.len() {
+            let waits = std::mem::take(&mut self.drafts[position].waits);
+            if waits.is_empty() {
+                continue;
+            }
+            // What stands around a task is done after it.
+            let around = self.around(position, &names.ids);
+            let is_other = |id: &str| !around.contains(&id);
+            let draft = &mut self.drafts[position];
+            let mut taken = Vec::new();
+            for waits in waits {
+                let listed = names.list(&waits.said);
+                let before = draft.depends_on.len();
+                let others = listed.iter().flatten().map(TaskId::as_str).filter(|id| is_other(id));
+                draft.depends_on.extend(others.map(str::to_owned));
+                if draft.depends_on.len() > before {
+                    taken.extend(waits.at);
+                } else if listed.is_none() {
+                    let named = text::id_words(&waits.said).find(|id| is_other(id) && names.is_given(id));
+                    draft.remarks.extend(named.map(|named| waits.remark(named)));
+                }
+            }
+            draft.take_lines(taken);
+        }
+        names
+    }
+
+    /// The ids of a draft and of those it is nested in.
+    fn around<'n>(&self, position: usize, ids: &'n [TaskId]) -> Vec<&'n str> {
+        let outwards = std::iter::successors(Some(position), |&inner| self.drafts[inner].parent);
+        outwards.map(|position| ids[position].as_str()).collect()
     }
 
     /// Closes the items that a line of this indentation is not part of.
@@ -465,44 +560,24 @@ impl Reader {
     }
 }
 
-/// Gives every box its id, then turns drafts into tasks. Ids spelled out come first, so that a
-/// made one never takes theirs.
-fn finish(mut drafts: Vec<Draft>) -> Parsed {
-    let labels = Labels::take(&mut drafts);
-    let mut slugs = Slugs::default();
-    for draft in &drafts {
-        slugs.reserve(draft.head.id.as_deref());
-    }
-    let ids: Vec<TaskId> = drafts
-        .iter()
-        .map(|draft| TaskId::new(draft.head.id.clone().unwrap_or_else(|| slugs.make(&draft.head.title))))
-        .collect();
+/// Turns drafts into tasks.
+fn finish(drafts: Vec<Draft>, names: &Names) -> Parsed {
+    let ids = &names.ids;
     let mut children: Vec<Vec<TaskId>> = vec![Vec::new(); drafts.len()];
-    for (draft, id) in drafts.iter().zip(&ids) {
+    for (draft, id) in drafts.iter().zip(ids) {
         if let Some(parent) = draft.parent {
             children[parent].push(id.clone());
         }
     }
-    let known: std::collections::HashSet<&TaskId> = ids.iter().collect();
-    let resolve = |name: String| {
-        let id = TaskId::new(name);
-        let made = TaskId::new(slug(id.as_str()));
-        let called = || labels.only(id.as_str()).map(|position| ids[position].clone());
-        if known.contains(&id) {
-            id
-        } else if known.contains(&made) {
-            made
-        } else {
-            called().unwrap_or(id)
-        }
-    };
+    let resolve = |name: String| names.find(&name).unwrap_or_else(|| TaskId::new(name));
     let mut parsed = Parsed::new(Dialect::Markdown, 0..0);
-    for ((draft, id), children) in drafts.into_iter().zip(&ids).zip(children) {
+    for ((draft, id), children) in drafts.into_iter().zip(ids).zip(children) {
         let title = if draft.head.title.is_empty() { id.to_string() } else { draft.head.title };
         let mut task = Task::new(id.clone(), title);
         task.description = draft.description.join("\n").trim().to_owned();
         task.criteria = draft.criteria;
         parsed.not_yet.extend(draft.unclear.iter().map(|line| NotYet::unclear_check(id, line)));
+        parsed.remarks.extend(draft.remarks.into_iter().map(|remark| (id.clone(), remark)));
         task.depends_on = unique(draft.depends_on.into_iter().map(resolve).chain(children).collect());
         task.parent = draft.parent.map(|parent| ids[parent].clone());
         task.status = draft.status;
@@ -518,6 +593,62 @@ fn finish(mut drafts: Vec<Draft>) -> Parsed {
         parsed.add(task, place);
     }
     parsed
+}
+
+/// By what the boxes of a file can be named.
+struct Names {
+    /// The id of each.
+    ids: Vec<TaskId>,
+    known: HashSet<TaskId>,
+    /// What stands before the number of ids that are spelled out.
+    beginnings: HashSet<String>,
+    labels: Labels,
+}
+
+impl Names {
+    /// Gives every box its id. Ids spelled out come first, so that a made one never takes theirs.
+    fn of(drafts: &mut [Draft]) -> Self {
+        let labels = Labels::take(drafts);
+        let mut slugs = Slugs::default();
+        for draft in &*drafts {
+            slugs.reserve(draft.head.id.as_deref());
+        }
+        let ids: Vec<TaskId> = drafts
+            .iter()
+            .map(|draft| TaskId::new(draft.head.id.clone().unwrap_or_else(|| slugs.make(&draft.head.title))))
+            .collect();
+        let given = drafts.iter().filter_map(|draft| draft.head.id.as_deref());
+        let beginnings = given.filter(|id| text::is_id(id)).map(beginning).map(str::to_owned).collect();
+        Self { known: ids.iter().cloned().collect(), ids, beginnings, labels }
+    }
+
+    /// The task that is meant, be it by its id or by what it calls itself.
+    fn find(&self, name: &str) -> Option<TaskId> {
+        let made = slug(name);
+        let known = [name, made.as_str()].into_iter().find_map(|name| self.known.get(name)).cloned();
+        known.or_else(|| self.labels.only(name).map(|position| self.ids[position].clone()))
+    }
+
+    /// The tasks that a text lists; nothing where it names anything else. One that looks like those of the file is
+    /// meant to be one, and is missed later on.
+    fn list(&self, said: &str) -> Option<Vec<TaskId>> {
+        let names = text::ids(said);
+        let found: Option<Vec<TaskId>> = names
+            .into_iter()
+            .map(|name| self.find(&name).or_else(|| self.is_given(&name).then(|| TaskId::new(name))))
+            .collect();
+        found.filter(|ids| !ids.is_empty())
+    }
+
+    /// Is this spelled like the ids that the file gives its tasks?
+    fn is_given(&self, name: &str) -> bool {
+        text::is_id(name) && (self.known.contains(name) || self.beginnings.contains(beginning(name)))
+    }
+}
+
+/// An id without its number.
+fn beginning(id: &str) -> &str {
+    id.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
 }
 
 /// What boxes call themselves where that is not their id. Others may name them by it.

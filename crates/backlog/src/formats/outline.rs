@@ -10,7 +10,7 @@ use wiggum_core::task::{FileStatus, Task};
 
 use super::mark::Mark;
 use super::markdown::region::{Inside, Region};
-use super::markdown::text::{Detail, detail, ids, is_id, is_set_aside};
+use super::markdown::text::{Detail, detail, ids, is_id, is_set_aside, waiting_notes};
 use super::markdown::{
     self, CODE_INDENT, Line, Lines, atx_level, checkbox, columns, dedent, fence, list_item, setext_level,
 };
@@ -207,7 +207,7 @@ impl<'t> Outline<'t> {
         let (plain, said) = decorated(content);
         let mut task = Task::new(id.clone(), head.title.clone());
         task.description = section.text();
-        task.depends_on = unique(section.depends_on);
+        task.depends_on = unique(section.depends_on.into_iter().chain(waits_on(&head.title)).collect());
         let are_ticked = !section.boxes.is_empty() && section.boxes.iter().all(|(_, ticked)| *ticked);
         task.status = match (said, are_ticked) {
             (Some(status), _) if status != FileStatus::Open => status,
@@ -325,7 +325,8 @@ impl<'t> Outline<'t> {
                         body.line(*line, *shape);
                     }
                     task.description = body.text();
-                    task.depends_on = unique(body.depends_on);
+                    task.depends_on =
+                        unique(body.depends_on.into_iter().chain(waits_on(&task.title)).collect());
                     let is_done = section == About::Done;
                     task.status = said.unwrap_or(if is_done { FileStatus::Done } else { FileStatus::Open });
                     let start = line.start + content_at;
@@ -388,6 +389,11 @@ impl<'t> Outline<'t> {
 fn heading_words(line: &str) -> &str {
     let content = line.trim();
     atx_level(content).map_or(content, |level| content[level..].trim())
+}
+
+/// What the notes of a title name.
+fn waits_on(title: &str) -> impl Iterator<Item = TaskId> {
+    waiting_notes(title).flat_map(|(_, said)| ids(said)).map(TaskId::new)
 }
 
 /// Finds the tasks that others name, be it by id or by words. Other names are of programs and people; what stands
@@ -543,9 +549,10 @@ impl Section {
                 self.status = Some(value);
                 return;
             }
-            if let Detail::DependsOn(said) = detail(item) {
+            if let Detail::DependsOn(said) | Detail::Waits(said) = detail(item) {
                 self.depends_on.extend(ids(said).into_iter().map(TaskId::new));
             }
+            self.depends_on.extend(waits_on(item));
         }
         self.lines.push(dedent(line.text, self.indent).trim_end().to_owned());
     }

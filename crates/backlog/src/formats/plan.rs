@@ -263,7 +263,8 @@ impl Reader {
             self.leave();
             return;
         }
-        if let Some((key, value)) = label(item.content).and_then(|(name, said)| Some((Key::of(&name)?, said)))
+        if let Some((key, value)) =
+            label(item.content).and_then(|(name, said)| Some((Key::of_bullet(&name, said)?, said)))
             && let Some(draft) = self.drafts.last_mut()
         {
             let at = line.start + item.content_at;

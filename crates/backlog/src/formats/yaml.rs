@@ -13,6 +13,7 @@ use super::mark::Mark;
 use super::markdown::{Line, Lines};
 use super::words::Words;
 use super::{Dialect, Profile, features, outline};
+use crate::checks::{Checks, Sense};
 use crate::not_yet::{Ascending, NotYet};
 use crate::problem::Findings;
 use crate::slug::Slugs;
@@ -187,6 +188,14 @@ fn items(text: &str, lines: &[Line<'_>], at: usize, findings: &mut Findings) -> 
         let criteria = ["acceptance_criteria", "acceptanceCriteria", "criteria", "steps"];
         let criteria = criteria.iter().filter_map(|key| value.get(key)).flat_map(list);
         task.criteria = criteria.map(|text| Criterion { text, check: None }).collect();
+        let mut checks = Checks::default();
+        for (key, value) in value.as_object().into_iter().flatten() {
+            if let Some(sense) = Sense::of(key) {
+                checks.add(key, sense, value);
+            }
+        }
+        task.criteria.append(&mut checks.criteria);
+        parsed.add_checks(&id, checks);
         let depends_on =
             crate::fields::DEPENDS_ON.iter().filter_map(|(_, key)| value.get(key)).flat_map(list);
         task.depends_on = unique(depends_on.map(TaskId::new).collect());

@@ -257,8 +257,8 @@ fn explain(args: &TaskLook) -> Result<ExitCode, Failure> {
         return Err(Failure::other(format!("{} is not read", open.name)));
     };
     let count = |status| read.tasks().iter().filter(|task| task.status == status).count();
-    let unknown = read.unknown_marks();
-    let notices = not_run.iter().chain(&unknown).map(ToString::to_string).chain(read.left_out());
+    let told = told_of(read);
+    let notices = not_run.iter().chain(&told).map(ToString::to_string).chain(read.left_out());
     let explained = Explained {
         backlog: open.name.clone(),
         format: read.dialect().name(),
@@ -295,6 +295,11 @@ fn explain(args: &TaskLook) -> Result<ExitCode, Failure> {
     Ok(term::print(&text))
 }
 
+/// What is read in a way that its writer may not have meant.
+fn told_of(backlog: &wiggum_backlog::Backlog) -> Vec<wiggum_backlog::Problem> {
+    backlog.unknown_marks().into_iter().chain(backlog.remarks()).collect()
+}
+
 fn validate(args: &TaskLook) -> Result<ExitCode, Failure> {
     let TaskLook { file, of: args } = args;
     let mut open = backlog::locate(file.as_deref().or(args.backlog.as_deref()))?;
@@ -304,7 +309,7 @@ fn validate(args: &TaskLook) -> Result<ExitCode, Failure> {
         Err(error) => return Err(error.into()),
     };
     let tasks = open.file.backlog().map(|backlog| backlog.tasks().len());
-    let unknown_marks = open.file.backlog().map(wiggum_backlog::Backlog::unknown_marks).unwrap_or_default();
+    let told = open.file.backlog().map(told_of).unwrap_or_default();
     let code = if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(USAGE) };
     if args.output.json {
         let problem = |found: wiggum_backlog::Problem| Problem {
@@ -313,7 +318,7 @@ fn validate(args: &TaskLook) -> Result<ExitCode, Failure> {
             message: found.message,
         };
         let problems = found.into_iter().map(problem).collect();
-        let notices = unknown_marks.into_iter().map(problem).collect();
+        let notices = told.into_iter().map(problem).collect();
         let checks = defined_checks(&open)?;
         print_json(&Validated { backlog: open.name, tasks, problems, notices, checks })?;
         return Ok(code);
@@ -322,8 +327,8 @@ fn validate(args: &TaskLook) -> Result<ExitCode, Failure> {
     match tasks {
         Some(tasks) if found.is_empty() => {
             let mut text = format!("{}, no problems ({})\n", counted(tasks, "task"), open.name);
-            for mark in unknown_marks {
-                text.push_str(&format!("note: {mark}\n"));
+            for notice in told {
+                text.push_str(&format!("note: {notice}\n"));
             }
             for check in defined_checks(&open)? {
                 text.push_str(&check.to_string());

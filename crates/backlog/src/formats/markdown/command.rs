@@ -43,6 +43,76 @@ pub(crate) fn behind_verify(said: &str) -> Said {
     }
 }
 
+/// What a value says that may be a check, outside of Markdown: there `<!--` is part of a command. Words of other
+/// languages are words, also behind the name of a program, and a path may be a page of the thing that is built.
+pub(crate) fn in_value(said: &str) -> Said {
+    let outside = without_quoted(said);
+    if outside.chars().any(|c| c.is_alphabetic() && !c.is_ascii()) {
+        return Said::Words;
+    }
+    let read = if said.contains('`') { behind_verify(said) } else { bare(said) };
+    let is_page = said.starts_with('/') && !PROGRAM_FOLDERS.iter().any(|folder| said.starts_with(folder));
+    if is_page && matches!(read, Said::Commands(_)) { Said::Unclear } else { read }
+}
+
+const PROGRAM_FOLDERS: [&str; 3] = ["/bin/", "/usr/", "/opt/"];
+
+/// What a value says that holds words in most files: a command only where nothing hints at anything else. What starts
+/// a server does not end, and is a step for a person.
+pub(crate) fn in_account(said: &str) -> Said {
+    let is_step = |command: &String| {
+        let mut words =
+            command.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+        words.any(|word| STARTS.contains(&word) || OUTCOMES.contains(&word.to_lowercase().as_str()))
+    };
+    match in_value(said) {
+        Said::Commands(commands) if commands.iter().any(is_step) => Said::Unclear,
+        read @ (Said::Commands(_) | Said::Words | Said::Unclear) => read,
+    }
+}
+
+const STARTS: [&str; 9] =
+    ["dev", "start", "serve", "server", "preview", "watch", "up", "http.server", "runserver"];
+
+/// Words about how a command should end, which are seldom part of one.
+const OUTCOMES: [&str; 16] = [
+    "ok",
+    "green",
+    "pass",
+    "passed",
+    "passing",
+    "success",
+    "successful",
+    "successfully",
+    "succeed",
+    "without",
+    "errors",
+    "no",
+    "not",
+    "output",
+    "then",
+    "manually",
+];
+
+/// What a value says that is to be a command: only a sentence is none.
+pub(crate) fn in_command_value(said: &str) -> Said {
+    if said.contains('`')
+        && let Said::Commands(commands) = behind_check(said)
+    {
+        return Said::Commands(commands);
+    }
+    match bare(said) {
+        Said::Words => Said::Words,
+        Said::Commands(_) | Said::Unclear => Said::Commands(vec![said.to_owned()]),
+    }
+}
+
+/// Is this what people write in place of a check?
+pub(crate) fn says_nothing(said: &str) -> bool {
+    let said = said.trim_end_matches('.').to_lowercase();
+    said.is_empty() || NOTHING.contains(&said.as_str())
+}
+
 /// What may come before a command in backticks, and behind it.
 const INTRODUCTIONS: [&str; 4] = ["run ", "by running ", "running ", "execute "];
 const SUCCEEDS: [&str; 7] = ["passes", "pass", "succeeds", "succeed", "works", "exits 0", "is green"];
@@ -70,10 +140,16 @@ pub(super) fn code(said: &str) -> Option<(&str, &str)> {
 
 /// A line without backticks.
 fn bare(said: &str) -> Said {
+    if let Some(command) = elsewhere(said) {
+        return match bare(command) {
+            Said::Commands(_) => Said::Commands(vec![said.to_owned()]),
+            Said::Words | Said::Unclear => Said::Unclear,
+        };
+    }
     let outside = without_quoted(said);
     let mut words = outside.split_whitespace().skip_while(|word| *word == "!" || is_assignment(word));
     let Some(first) = words.next() else { return Said::Words };
-    if NOTHING.contains(&said.trim_end_matches('.').to_lowercase().as_str()) {
+    if says_nothing(said) {
         return Said::Words;
     }
     let rest: Vec<&str> = words.collect();
@@ -92,6 +168,14 @@ fn bare(said: &str) -> Said {
         (Beginning::Unknown, false) if first.starts_with(char::is_uppercase) && !technical => Said::Words,
         (Beginning::Unknown, false) => Said::Unclear,
     }
+}
+
+/// The command behind `cd frontend &&`.
+fn elsewhere(said: &str) -> Option<&str> {
+    let (folder, command) = said.strip_prefix("cd ")?.split_once("&&")?;
+    let is_folder = !folder.trim().is_empty() && !folder.trim().contains(char::is_whitespace);
+    let is_last = !command.trim_start().starts_with("cd ");
+    (is_folder && is_last).then(|| command.trim())
 }
 
 enum Beginning {

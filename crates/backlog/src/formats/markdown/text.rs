@@ -6,6 +6,8 @@ use wiggum_core::task::Criterion;
 
 use super::SKIPPED;
 use super::command::{self, Said, code};
+use crate::checks;
+use crate::lookalike::is_label;
 
 /// How a note in brackets that names dependencies begins.
 pub(crate) const DEPENDS: [&str; 3] = ["depends on", "depends", "deps"];
@@ -76,6 +78,8 @@ pub(crate) enum Detail<'t> {
     Criteria(&'t str),
     Checks(Vec<Criterion>),
     DependsOn(&'t str),
+    /// It depends on these where they are tasks; elsewhere they are words.
+    Waits(&'t str),
     /// It may be a check, or words.
     Unclear,
     Other,
@@ -84,7 +88,7 @@ pub(crate) enum Detail<'t> {
 impl Detail<'_> {
     fn of(said: Said) -> Self {
         match said {
-            Said::Commands(commands) => Self::Checks(commands.into_iter().map(succeeds).collect()),
+            Said::Commands(commands) => Self::Checks(commands.into_iter().map(checks::succeeds).collect()),
             Said::Words => Self::Other,
             Said::Unclear => Self::Unclear,
         }
@@ -92,7 +96,8 @@ impl Detail<'_> {
 }
 
 pub(crate) fn detail(content: &str) -> Detail<'_> {
-    let Some((label, said)) = label(content) else { return Detail::Other };
+    let waits = || waits(content).map_or(Detail::Other, Detail::Waits);
+    let Some((label, said)) = label(content) else { return waits() };
     match label.as_str() {
         "criteria"
         | "criterion"
@@ -101,15 +106,44 @@ pub(crate) fn detail(content: &str) -> Detail<'_> {
         | "acceptance criterion"
         | "ac"
         | "done when" => Detail::Criteria(said),
-        "depends on" | "depends" | "dependencies" | "deps" => Detail::DependsOn(said),
+        "depends on" | "depends_on" | "depends-on" | "dependson" | "depends" | "dependencies" | "deps" => {
+            Detail::DependsOn(said)
+        }
         "check" | "checks" => Detail::of(command::behind_check(said)),
         "verify" | "verification" => Detail::of(command::behind_verify(said)),
-        _ => Detail::Other,
+        _ => waits(),
     }
 }
 
-fn succeeds(command: String) -> Criterion {
-    Criterion { text: format!("`{command}` succeeds"), check: Some(command) }
+/// What a text names that begins with one of the words for a dependency: `Needs: T1`, `blocked by T1`.
+fn waits(content: &str) -> Option<&str> {
+    if let Some((_, said)) = label(content).filter(|(label, _)| is_label(label)) {
+        return Some(said).filter(|said| !said.is_empty());
+    }
+    let behind = |words: &&str| {
+        let begins = content.get(..words.len()).is_some_and(|start| start.eq_ignore_ascii_case(words));
+        let said =
+            content.get(words.len()..).filter(|said| begins && said.starts_with(char::is_whitespace))?;
+        Some(said.trim()).filter(|said| !said.is_empty())
+    };
+    WAITS.iter().find_map(behind)
+}
+
+/// Words for a dependency that people write without a colon too.
+const WAITS: [&str; 8] =
+    ["depends on", "blocked by", "requires", "needs", "after", "waits for", "waits on", "prerequisite"];
+
+/// What the notes in brackets of a text name in such words: `Publish (depends on T1)`.
+/// Each note comes with those names.
+pub(crate) fn waiting_notes(said: &str) -> impl Iterator<Item = (&str, &str)> {
+    let notes = said.split('(').skip(1).filter_map(|rest| rest.split_once(')'));
+    notes.filter_map(|(note, _)| Some((note.trim(), waits(note.trim())?)))
+}
+
+/// The words of a text that look like ids.
+pub(crate) fn id_words(said: &str) -> impl Iterator<Item = &str> {
+    let words = said.split(|c: char| !c.is_alphanumeric() && !matches!(c, '-' | '_' | '.'));
+    words.map(|word| word.trim_end_matches('.')).filter(|word| is_id(word))
 }
 
 /// A criterion with its command where it says ``check: `cmd` ``, and whether it may have one that cannot be told

@@ -9,6 +9,7 @@ use super::{Draft, yaml};
 use crate::formats::markdown::region::closes;
 use crate::formats::markdown::text::ids;
 use crate::formats::markdown::{columns, dedent, fence};
+use crate::lookalike::is_label;
 use crate::problem::Findings;
 use crate::unique;
 
@@ -62,6 +63,21 @@ impl Key {
             "timeout" => Self::Timeout,
             _ => return None,
         })
+    }
+
+    /// Words that elsewhere say what a task waits on do so here where they name steps and nothing else.
+    pub(super) fn of_bullet(label: &str, said: &str) -> Option<Self> {
+        // A bare number may count something else.
+        let is_step = |name: &String| {
+            let says_step = name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("step"));
+            let id = step_id(name);
+            says_step && id.strip_prefix("step_").is_some_and(|number| number.parse::<u32>().is_ok())
+        };
+        let names_steps = || {
+            let names = ids(said);
+            !names.is_empty() && names.iter().all(is_step)
+        };
+        Self::of(label).or_else(|| (is_label(label) && names_steps()).then_some(Self::Dependencies))
     }
 
     fn name(self) -> &'static str {
@@ -224,7 +240,8 @@ impl<'d> Step<'d, '_> {
     }
 
     fn dependencies(&self) -> Vec<TaskId> {
-        let said = self.detail(Key::Dependencies).map_or_else(String::new, Detail::whole);
+        let all = self.draft.details.iter().filter(|detail| detail.key == Key::Dependencies);
+        let said = all.map(Detail::whole).collect::<Vec<_>>().join("\n");
         let bullets = said.lines().map(|line| line.trim().trim_start_matches(['-', '*', '+']));
         ids(&bullets.collect::<Vec<_>>().join(",")).iter().map(|name| TaskId::new(step_id(name))).collect()
     }
