@@ -9,9 +9,12 @@
 mod aliases;
 mod body;
 mod constant;
+mod endings;
 mod hooks;
 mod language;
+mod loading;
 mod marks;
+mod modules;
 mod product;
 mod python_names;
 mod reader;
@@ -96,16 +99,23 @@ pub fn weakened(files: &[TestFile<'_>]) -> Vec<Flag> {
         flags.extend(lost_assertions(file, &before, &after));
         flags.extend(trivial_assertions(file, &before, &after));
     }
-    flags.extend(files.iter().flat_map(reaching_into_tests));
+    flags.extend(files.iter().flat_map(|file| reaching_into_tests(file, files)));
     flags
 }
 
 /// What a file that is no test itself does to tests now and did not do before.
-fn reaching_into_tests(file: &TestFile<'_>) -> Vec<Flag> {
-    let language = Language::of(file.path).filter(|_| !is_test_path(file.path) && !governs_tests(file.path));
+fn reaching_into_tests(file: &TestFile<'_>, files: &[TestFile<'_>]) -> Vec<Flag> {
+    let language = product_language(file.path);
     let (Some(language), Some(after)) = (language, file.after) else { return Vec::new() };
     let (before, after) = (language.code_of(file.before.unwrap_or_default()), language.code_of(after));
-    let read = |(code, plain): &(String, String)| product::reaches_into_tests(language, code, plain);
+    let is_loaded = language != Language::JavaScript || !is_only_run(file, &after.1, files);
+    let read = |(code, plain): &(String, String)| {
+        let mut found = product::reaches_into_tests(language, code, plain);
+        found.extend(
+            is_loaded.then(|| loading::ends_when_loaded(language, code, plain)).into_iter().flatten(),
+        );
+        found
+    };
     let new = added(&read(&before), read(&after));
     let asks = |(code, _): &(String, String)| product::asks_if_tested(language, code);
     let asked = added(&asks(&before), asks(&after));
@@ -119,6 +129,18 @@ fn reaching_into_tests(file: &TestFile<'_>) -> Vec<Flag> {
         flags.push(flag(FlagKind::AsksIfTested, listed(&asked)));
     }
     flags
+}
+
+/// The language of a file that is no test and sets none up.
+fn product_language(path: &str) -> Option<Language> {
+    Language::of(path).filter(|_| !is_test_path(path) && !governs_tests(path))
+}
+
+/// Is this file a program as it was before the change, too?
+fn is_only_run(file: &TestFile<'_>, plain: &str, files: &[TestFile<'_>]) -> bool {
+    let products = files.iter().filter(|other| product_language(other.path) == Some(Language::JavaScript));
+    let others: Vec<(&str, &str)> = products.filter_map(|other| Some((other.path, other.after?))).collect();
+    modules::is_only_run(file.path, file.before.or(file.after).unwrap_or_default(), plain, &others)
 }
 
 /// What is there more often than before.
