@@ -7,9 +7,11 @@
 //! not looked into.
 
 mod aliases;
+mod asks;
 mod body;
 mod constant;
 mod endings;
+mod equality;
 mod hooks;
 mod language;
 mod loading;
@@ -99,48 +101,86 @@ pub fn weakened(files: &[TestFile<'_>]) -> Vec<Flag> {
         flags.extend(lost_assertions(file, &before, &after));
         flags.extend(trivial_assertions(file, &before, &after));
     }
-    flags.extend(files.iter().flat_map(|file| reaching_into_tests(file, files)));
+    flags.extend(reaching_into_tests(files));
     flags
 }
 
-/// What a file that is no test itself does to tests now and did not do before.
-fn reaching_into_tests(file: &TestFile<'_>, files: &[TestFile<'_>]) -> Vec<Flag> {
-    let language = product_language(file.path);
-    let (Some(language), Some(after)) = (language, file.after) else { return Vec::new() };
-    let (before, after) = (language.code_of(file.before.unwrap_or_default()), language.code_of(after));
-    let is_loaded = language != Language::JavaScript || !is_only_run(file, &after.1, files);
-    let read = |(code, plain): &(String, String)| {
-        let mut found = product::reaches_into_tests(language, code, plain);
-        found.extend(
-            is_loaded.then(|| loading::ends_when_loaded(language, code, plain)).into_iter().flatten(),
-        );
+/// What files that are no tests themselves do to tests now and did not do before.
+fn reaching_into_tests(files: &[TestFile<'_>]) -> Vec<Flag> {
+    let products: Vec<Product<'_>> = files.iter().filter_map(Product::new).collect();
+    products.iter().flat_map(|product| product.flags(&products)).collect()
+}
+
+/// A file of the change that is no test and sets none up.
+struct Product<'a> {
+    path: &'a str,
+    language: Language,
+    /// The first text that we know of it.
+    first: &'a str,
+    before: Code,
+    after: Code,
+}
+
+/// A text without comments, and without strings either.
+struct Code {
+    code: String,
+    plain: String,
+}
+
+impl<'a> Product<'a> {
+    fn new(file: &TestFile<'a>) -> Option<Self> {
+        let is_product = !is_test_path(file.path) && !governs_tests(file.path);
+        let language = Language::of(file.path).filter(|_| is_product)?;
+        let read = |text: Option<&str>| {
+            let (code, plain) = language.code_of(text.unwrap_or_default());
+            Code { code, plain }
+        };
+        let first = file.before.or(file.after).unwrap_or_default();
+        let (before, after) = (read(file.before), read(file.after));
+        Some(Self { path: file.path, language, first, before, after })
+    }
+
+    fn flags(&self, all: &[Self]) -> Vec<Flag> {
+        let alike: Vec<&Self> = all.iter().filter(|other| other.language == self.language).collect();
+        let is_loaded = self.is_loaded(&alike);
+        let read = |code: &Code| self.reaches(code, is_loaded);
+        let mut reached = added(&read(&self.before), read(&self.after));
+        reached.extend(self.equalities(&alike));
+        let asks = |code: &Code| asks::asks_if_tested(self.language, &code.code);
+        let asked = added(&asks(&self.before), asks(&self.after));
+        let flag = |kind, detail| Flag { kind, what: self.path.to_owned(), detail };
+        let mut flags = Vec::new();
+        if !reached.is_empty() {
+            let detail = format!("the product reaches into the tests: {}", listed(&reached));
+            flags.push(flag(FlagKind::WeakenedTests, detail));
+        }
+        if !asked.is_empty() {
+            flags.push(flag(FlagKind::AsksIfTested, listed(&asked)));
+        }
+        flags
+    }
+
+    fn reaches(&self, Code { code, plain }: &Code, is_loaded: bool) -> Vec<String> {
+        let mut found = product::reaches_into_tests(self.language, code, plain);
+        if is_loaded {
+            found.extend(loading::ends_when_loaded(self.language, code, plain));
+        }
         found
-    };
-    let new = added(&read(&before), read(&after));
-    let asks = |(code, _): &(String, String)| product::asks_if_tested(language, code);
-    let asked = added(&asks(&before), asks(&after));
-    let flag = |kind, detail| Flag { kind, what: file.path.to_owned(), detail };
-    let mut flags = Vec::new();
-    if !new.is_empty() {
-        let detail = format!("the product reaches into the tests: {}", listed(&new));
-        flags.push(flag(FlagKind::WeakenedTests, detail));
     }
-    if !asked.is_empty() {
-        flags.push(flag(FlagKind::AsksIfTested, listed(&asked)));
+
+    /// Is it imported, rather than run as a program?
+    fn is_loaded(&self, alike: &[&Self]) -> bool {
+        let others: Vec<(&str, &str)> = alike.iter().map(|other| (other.path, &*other.after.code)).collect();
+        self.language != Language::JavaScript
+            || !modules::is_only_run(self.path, self.first, &self.after.plain, &others)
     }
-    flags
-}
 
-/// The language of a file that is no test and sets none up.
-fn product_language(path: &str) -> Option<Language> {
-    Language::of(path).filter(|_| !is_test_path(path) && !governs_tests(path))
-}
-
-/// Is this file a program as it was before the change, too?
-fn is_only_run(file: &TestFile<'_>, plain: &str, files: &[TestFile<'_>]) -> bool {
-    let products = files.iter().filter(|other| product_language(other.path) == Some(Language::JavaScript));
-    let others: Vec<(&str, &str)> = products.filter_map(|other| Some((other.path, other.after?))).collect();
-    modules::is_only_run(file.path, file.before.or(file.after).unwrap_or_default(), plain, &others)
+    fn equalities(&self, alike: &[&Self]) -> Vec<String> {
+        let before: Vec<&str> = alike.iter().map(|other| &*other.before.plain).collect();
+        let after: Vec<&str> = alike.iter().map(|other| &*other.after.plain).collect();
+        let sides = equality::Sides { before: &before, after: &after };
+        equality::newly_equal_to_everything(self.language, &self.after.plain, &sides)
+    }
 }
 
 /// What is there more often than before.
