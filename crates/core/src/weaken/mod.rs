@@ -12,6 +12,7 @@ mod body;
 mod constant;
 mod endings;
 mod equality;
+mod examples;
 mod hooks;
 mod language;
 mod loading;
@@ -22,7 +23,7 @@ mod python_names;
 mod reader;
 mod strip;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::event::{Flag, FlagKind};
 use language::{Language, Mark, On, Suite, TestCase};
@@ -89,20 +90,48 @@ pub fn can_fail(path: &str, text: &str) -> bool {
 
 /// What the change weakens, one flag per file and way.
 pub fn weakened(files: &[TestFile<'_>]) -> Vec<Flag> {
-    let suites: Vec<Compared<'_>> = files.iter().filter_map(Compared::new).collect();
+    let mut flags = weaker_suites(&files.iter().filter_map(Compared::new).collect::<Vec<_>>(), files);
+    flags.extend(weaker_examples(files));
+    flags.extend(reaching_into_tests(files));
+    flags
+}
+
+fn weaker_suites(suites: &[Compared<'_>], files: &[TestFile<'_>]) -> Vec<Flag> {
     let before = Tally::of(suites.iter().map(|file| &file.before));
     let after = Tally::of(suites.iter().map(|file| &file.after));
     let mut flags = Vec::new();
-    for file in &suites {
+    for file in suites {
         flags.extend(removed_tests(file, &before, &after, files));
         flags.extend(renamed_away(file, &after));
         flags.extend(lost_modules(file, files));
-        flags.extend(new_marks(file, &before, &after));
-        flags.extend(lost_assertions(file, &before, &after));
-        flags.extend(trivial_assertions(file, &before, &after));
+        flags.extend(weaker_tests(file, &before, &after));
     }
-    flags.extend(reaching_into_tests(files));
     flags
+}
+
+/// What became of tests that are still there.
+fn weaker_tests(file: &Compared<'_>, before: &Tally<'_>, after: &Tally<'_>) -> Vec<Flag> {
+    let marks = new_marks(file, before, after);
+    let fewer = lost_assertions(file, before, after);
+    let trivial = trivial_assertions(file, before, after);
+    marks.into_iter().chain(fewer).chain(trivial).collect()
+}
+
+/// As for tests, of the examples in comments that are tests too.
+fn weaker_examples(files: &[TestFile<'_>]) -> Vec<Flag> {
+    let texts = files.iter().filter_map(|file| Some((file.path, file.after?)));
+    let explained = examples::explained(texts);
+    let suites: Vec<Compared<'_>> =
+        files.iter().filter_map(|file| Compared::of_examples(file, &explained)).collect();
+    let before = Tally::of(suites.iter().map(|file| &file.before));
+    let after = Tally::of(suites.iter().map(|file| &file.after));
+    let weaker = |file| {
+        let mut flags = weaker_tests(file, &before, &after);
+        let gone: BTreeSet<&str> = names(&file.before).filter(|name| after.count(name) == 0).collect();
+        flags.extend((!gone.is_empty()).then(|| file.flag(format!("removed {}", listed(&gone)))));
+        flags
+    };
+    suites.iter().flat_map(weaker).collect()
 }
 
 /// What files that are no tests themselves do to tests now and did not do before.
@@ -220,6 +249,14 @@ impl<'a> Compared<'a> {
             || of_run
             || modules;
         tests.then_some(Self { file, before, after })
+    }
+
+    /// The examples of what is still there; those of what is gone went with it.
+    fn of_examples(file: &'a TestFile<'a>, explained: &HashSet<String>) -> Option<Self> {
+        let mut before = examples::suite_of(file.path, file.before.unwrap_or_default());
+        let after = examples::suite_of(file.path, file.after.unwrap_or_default());
+        before.tests.retain(|test| explained.contains(&test.name));
+        (!before.tests.is_empty() || !after.tests.is_empty()).then_some(Self { file, before, after })
     }
 
     fn flag(&self, detail: String) -> Flag {
