@@ -819,9 +819,10 @@ impl Engine<'_> {
         // Where not all can be examined, those that surely hold tests come first.
         candidates.sort_by_key(|entry| !may_govern_tests(&entry.path) && !is_test_path(&entry.path));
         candidates.truncate(MAX_EXAMINED);
-        // Nothing that existed was touched: nothing can be weaker than before, unless by a new file that
-        // rules over others.
-        let harmless = |entry: &Entry| entry.change == Change::Added && !may_govern_tests(&entry.path);
+        // A new test that rules over no others makes nothing weaker; new product can, while it is loaded.
+        let harmless = |entry: &Entry| {
+            entry.change == Change::Added && is_test_path(&entry.path) && !may_govern_tests(&entry.path)
+        };
         if candidates.iter().all(|entry| harmless(entry)) {
             return Ok(Vec::new());
         }
@@ -1056,9 +1057,9 @@ pub(crate) fn stands_on(head: &Head, open: &OpenIteration) -> bool {
 }
 
 pub(crate) fn may_hold_tests(path: &str) -> bool {
-    const SOURCES: [&str; 19] = [
+    const SOURCES: [&str; 23] = [
         "rs", "py", "js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts", "go", "java", "kt", "rb", "php",
-        "cs", "swift", "c", "cpp",
+        "cs", "swift", "c", "cpp", "cc", "cxx", "h", "hpp",
     ];
     is_test_path(path) || Path::new(path).extension().is_some_and(|e| SOURCES.iter().any(|s| e == *s))
 }

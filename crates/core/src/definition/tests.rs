@@ -1015,6 +1015,9 @@ fn wishes_to_change_tests_are_read_from_the_task() {
         "Delete the obsolete test cases",
         "The tests should be rewritten with pytest",
         "Rename `add()` to `plus()` everywhere.",
+        "Remove the sub function",
+        "Remove function `sub()`.",
+        "Drop the obsolete class Sum",
     ] {
         assert!(is_asked_for(&task(wish), &tests), "{wish}");
         assert!(!is_asked_for(&task(wish), &[of("verify.sh", ""), of("tests/test_a.py", "")]), "{wish}");
@@ -1028,6 +1031,11 @@ fn wishes_to_change_tests_are_read_from_the_task() {
         "Fix the failing tests by repairing add()",
         "Update the greeting. Do not change the tests.",
         "Change add() without touching the tests",
+        "Remove the bug in function add",
+        "Remove trailing spaces from the module",
+        "Do not remove the sub function",
+        "Add a sub function",
+        "Drop spaces of the class",
     ] {
         assert!(!is_asked_for(&task(wish), &tests), "{wish}");
     }

@@ -117,7 +117,8 @@ pub(super) fn asks_for_file(task: &Task, path: &str) -> bool {
     listed.any(|line| is_named(line, path)) || clauses(&text).any(|clause| asks_in(clause, path))
 }
 
-/// Does the task ask for a change of the tests that there are? Renaming something changes its tests too.
+/// Does the task ask for a change of the tests that there are? Renaming something changes its tests too, and
+/// what is removed takes its tests along.
 pub(super) fn asks_for_tests(task: &Task) -> bool {
     let text = text_of(task);
     clauses(&text).any(|clause| {
@@ -131,9 +132,42 @@ pub(super) fn asks_for_tests(task: &Task) -> bool {
             renames.is_some_and(|at| words[at..].contains(&"to") || words[at..].contains(&"into"));
         let is_refused = words.iter().any(|word| REFUSALS.contains(word));
         let wants_result = words.iter().any(|word| RESULTS.contains(word));
-        !is_refused && !wants_result && (verb.is_some() && tests.is_some() || is_renamed)
+        let is_asked = verb.is_some() && tests.is_some() || is_renamed || removes_code(&words);
+        !is_refused && !wants_result && is_asked
     })
 }
+
+/// "Remove the sub function", "drop class Sum": something that tests may be about goes as a whole.
+fn removes_code(words: &[&str]) -> bool {
+    const CODE: [&str; 16] = [
+        "function",
+        "functions",
+        "method",
+        "methods",
+        "class",
+        "classes",
+        "struct",
+        "structs",
+        "trait",
+        "traits",
+        "enum",
+        "type",
+        "module",
+        "modules",
+        "endpoint",
+        "command",
+    ];
+    /// What follows one of these is where something is removed from.
+    const PLACES: [&str; 6] = ["in", "from", "of", "inside", "within", "for"];
+    let verb =
+        words.iter().position(|word| ["remove", "delete", "drop"].iter().any(|verb| is_form(word, verb)));
+    let object = verb.map_or(&[][..], |at| &words[at + 1..]);
+    let object = object.iter().take_while(|word| !PLACES.contains(*word));
+    object.take(OBJECT).any(|word| CODE.contains(word))
+}
+
+/// How many words name what is removed: "the obsolete sub function".
+const OBJECT: usize = 4;
 
 /// Does the task ask for tests to be written, rather than to pass?
 pub(super) fn asks_for_new_tests(task: &Task) -> bool {

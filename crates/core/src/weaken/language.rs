@@ -3,7 +3,7 @@
 use super::aliases::with_usual_names;
 use super::hooks;
 use super::marks::{build_tags, python_marks, rust_marks};
-use super::python_names::with_full_names;
+use super::python_names::{with_full_names, with_full_names_in_product};
 use super::reader::Reader;
 use super::strip::{Syntax, without_comments, without_strings};
 
@@ -121,6 +121,7 @@ impl Language {
     /// A text without comments, and without strings either.
     pub(super) fn code_of(self, text: &str) -> (String, String) {
         let code = without_comments(text, self.syntax());
+        let code = if self == Self::Python { with_full_names_in_product(&code) } else { code };
         let plain = without_strings(&code, self.syntax());
         (code, plain)
     }

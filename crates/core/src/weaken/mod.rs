@@ -7,17 +7,23 @@
 //! not looked into.
 
 mod aliases;
+mod asks;
 mod body;
 mod constant;
+mod endings;
+mod equality;
+mod examples;
 mod hooks;
 mod language;
+mod loading;
 mod marks;
+mod modules;
 mod product;
 mod python_names;
 mod reader;
 mod strip;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::event::{Flag, FlagKind};
 use language::{Language, Mark, On, Suite, TestCase};
@@ -84,41 +90,126 @@ pub fn can_fail(path: &str, text: &str) -> bool {
 
 /// What the change weakens, one flag per file and way.
 pub fn weakened(files: &[TestFile<'_>]) -> Vec<Flag> {
-    let suites: Vec<Compared<'_>> = files.iter().filter_map(Compared::new).collect();
-    let before = Tally::of(suites.iter().map(|file| &file.before));
-    let after = Tally::of(suites.iter().map(|file| &file.after));
-    let mut flags = Vec::new();
-    for file in &suites {
-        flags.extend(removed_tests(file, &before, &after, files));
-        flags.extend(renamed_away(file, &after));
-        flags.extend(lost_modules(file, files));
-        flags.extend(new_marks(file, &before, &after));
-        flags.extend(lost_assertions(file, &before, &after));
-        flags.extend(trivial_assertions(file, &before, &after));
-    }
-    flags.extend(files.iter().flat_map(reaching_into_tests));
+    let mut flags = weaker_suites(&files.iter().filter_map(Compared::new).collect::<Vec<_>>(), files);
+    flags.extend(weaker_examples(files));
+    flags.extend(reaching_into_tests(files));
     flags
 }
 
-/// What a file that is no test itself does to tests now and did not do before.
-fn reaching_into_tests(file: &TestFile<'_>) -> Vec<Flag> {
-    let language = Language::of(file.path).filter(|_| !is_test_path(file.path) && !governs_tests(file.path));
-    let (Some(language), Some(after)) = (language, file.after) else { return Vec::new() };
-    let (before, after) = (language.code_of(file.before.unwrap_or_default()), language.code_of(after));
-    let read = |(code, plain): &(String, String)| product::reaches_into_tests(language, code, plain);
-    let new = added(&read(&before), read(&after));
-    let asks = |(code, _): &(String, String)| product::asks_if_tested(language, code);
-    let asked = added(&asks(&before), asks(&after));
-    let flag = |kind, detail| Flag { kind, what: file.path.to_owned(), detail };
+fn weaker_suites(suites: &[Compared<'_>], files: &[TestFile<'_>]) -> Vec<Flag> {
+    let before = Tally::of(suites.iter().map(|file| &file.before));
+    let after = Tally::of(suites.iter().map(|file| &file.after));
     let mut flags = Vec::new();
-    if !new.is_empty() {
-        let detail = format!("the product reaches into the tests: {}", listed(&new));
-        flags.push(flag(FlagKind::WeakenedTests, detail));
-    }
-    if !asked.is_empty() {
-        flags.push(flag(FlagKind::AsksIfTested, listed(&asked)));
+    for file in suites {
+        flags.extend(removed_tests(file, &before, &after, files));
+        flags.extend(renamed_away(file, &after));
+        flags.extend(lost_modules(file, files));
+        flags.extend(weaker_tests(file, &before, &after));
     }
     flags
+}
+
+/// What became of tests that are still there.
+fn weaker_tests(file: &Compared<'_>, before: &Tally<'_>, after: &Tally<'_>) -> Vec<Flag> {
+    let marks = new_marks(file, before, after);
+    let fewer = lost_assertions(file, before, after);
+    let trivial = trivial_assertions(file, before, after);
+    marks.into_iter().chain(fewer).chain(trivial).collect()
+}
+
+/// As for tests, of the examples in comments that are tests too.
+fn weaker_examples(files: &[TestFile<'_>]) -> Vec<Flag> {
+    let texts = files.iter().filter_map(|file| Some((file.path, file.after?)));
+    let explained = examples::explained(texts);
+    let suites: Vec<Compared<'_>> =
+        files.iter().filter_map(|file| Compared::of_examples(file, &explained)).collect();
+    let before = Tally::of(suites.iter().map(|file| &file.before));
+    let after = Tally::of(suites.iter().map(|file| &file.after));
+    let weaker = |file| {
+        let mut flags = weaker_tests(file, &before, &after);
+        let gone: BTreeSet<&str> = names(&file.before).filter(|name| after.count(name) == 0).collect();
+        flags.extend((!gone.is_empty()).then(|| file.flag(format!("removed {}", listed(&gone)))));
+        flags
+    };
+    suites.iter().flat_map(weaker).collect()
+}
+
+/// What files that are no tests themselves do to tests now and did not do before.
+fn reaching_into_tests(files: &[TestFile<'_>]) -> Vec<Flag> {
+    let products: Vec<Product<'_>> = files.iter().filter_map(Product::new).collect();
+    products.iter().flat_map(|product| product.flags(&products)).collect()
+}
+
+/// A file of the change that is no test and sets none up.
+struct Product<'a> {
+    path: &'a str,
+    language: Language,
+    /// The first text that we know of it.
+    first: &'a str,
+    before: Code,
+    after: Code,
+}
+
+/// A text without comments, and without strings either.
+struct Code {
+    code: String,
+    plain: String,
+}
+
+impl<'a> Product<'a> {
+    fn new(file: &TestFile<'a>) -> Option<Self> {
+        let is_product = !is_test_path(file.path) && !governs_tests(file.path);
+        let language = Language::of(file.path).filter(|_| is_product)?;
+        let read = |text: Option<&str>| {
+            let (code, plain) = language.code_of(text.unwrap_or_default());
+            Code { code, plain }
+        };
+        let first = file.before.or(file.after).unwrap_or_default();
+        let (before, after) = (read(file.before), read(file.after));
+        Some(Self { path: file.path, language, first, before, after })
+    }
+
+    fn flags(&self, all: &[Self]) -> Vec<Flag> {
+        let alike: Vec<&Self> = all.iter().filter(|other| other.language == self.language).collect();
+        let is_loaded = self.is_loaded(&alike);
+        let read = |code: &Code| self.reaches(code, is_loaded);
+        let mut reached = added(&read(&self.before), read(&self.after));
+        reached.extend(self.equalities(&alike));
+        let asks = |code: &Code| asks::asks_if_tested(self.language, &code.code);
+        let asked = added(&asks(&self.before), asks(&self.after));
+        let flag = |kind, detail| Flag { kind, what: self.path.to_owned(), detail };
+        let mut flags = Vec::new();
+        if !reached.is_empty() {
+            let detail = format!("the product reaches into the tests: {}", listed(&reached));
+            flags.push(flag(FlagKind::WeakenedTests, detail));
+        }
+        if !asked.is_empty() {
+            flags.push(flag(FlagKind::AsksIfTested, listed(&asked)));
+        }
+        flags
+    }
+
+    fn reaches(&self, Code { code, plain }: &Code, is_loaded: bool) -> Vec<String> {
+        let mut found = product::reaches_into_tests(self.language, code, plain);
+        if is_loaded {
+            found.extend(loading::ends_when_loaded(self.language, code, plain));
+        }
+        found
+    }
+
+    /// Is it imported, rather than run as a program?
+    fn is_loaded(&self, alike: &[&Self]) -> bool {
+        let others: Vec<(&str, &str)> = alike.iter().map(|other| (other.path, &*other.after.code)).collect();
+        self.language != Language::JavaScript
+            || !modules::is_only_run(self.path, self.first, &self.after.plain, &others)
+    }
+
+    fn equalities(&self, alike: &[&Self]) -> Vec<String> {
+        let before: Vec<&str> = alike.iter().map(|other| &*other.before.plain).collect();
+        let after: Vec<&str> = alike.iter().map(|other| &*other.after.plain).collect();
+        let sides = equality::Sides { before: &before, after: &after };
+        equality::newly_equal_to_everything(self.language, &self.after.plain, &sides)
+    }
 }
 
 /// What is there more often than before.
@@ -158,6 +249,14 @@ impl<'a> Compared<'a> {
             || of_run
             || modules;
         tests.then_some(Self { file, before, after })
+    }
+
+    /// The examples of what is still there; those of what is gone went with it.
+    fn of_examples(file: &'a TestFile<'a>, explained: &HashSet<String>) -> Option<Self> {
+        let mut before = examples::suite_of(file.path, file.before.unwrap_or_default());
+        let after = examples::suite_of(file.path, file.after.unwrap_or_default());
+        before.tests.retain(|test| explained.contains(&test.name));
+        (!before.tests.is_empty() || !after.tests.is_empty()).then_some(Self { file, before, after })
     }
 
     fn flag(&self, detail: String) -> Flag {

@@ -1,5 +1,5 @@
-//! What a product does to the tests that try it: it replaces what they assert with, is equal to everything,
-//! forges the summary of their runner, or ends the program that runs them while it is loaded.
+//! What a product does to the tests that try it: it replaces what they assert with, forges the summary of their
+//! runner, or ends the program that runs them while it is loaded.
 //!
 //! Read in files that are no tests themselves. What ends a process when it is called is usual in programs, so
 //! only ends that no program needs count.
@@ -14,58 +14,21 @@ pub(super) fn reaches_into_tests(language: Language, code: &str, plain: &str) ->
     match language {
         Language::Python => found.extend(python(plain)),
         Language::JavaScript => found.extend(javascript(code)),
-        Language::Rust => found.extend(rust(plain)),
-        Language::Go
+        Language::Cpp => found.extend(plain.lines().filter_map(c)),
+        Language::Rust
+        | Language::Go
         | Language::Annotated
         | Language::Swift
         | Language::Ruby
         | Language::Php
         | Language::Elixir
-        | Language::Cpp
         | Language::Dart
         | Language::Shell => {}
     }
     found
 }
 
-/// How a product can ask whether it is being tested. There are good reasons for it, and bad ones.
-pub(super) fn asks_if_tested(language: Language, code: &str) -> Vec<&'static str> {
-    let forms: &[&str] = match language {
-        Language::Python => &[
-            "\"unittest\"insys.modules",
-            "'unittest'insys.modules",
-            "\"pytest\"insys.modules",
-            "'pytest'insys.modules",
-            "\"_pytest\"insys.modules",
-            "PYTEST_CURRENT_TEST",
-            "PYTEST_VERSION",
-        ],
-        Language::JavaScript => &[
-            "NODE_TEST_CONTEXT",
-            "JEST_WORKER_ID",
-            "VITEST_WORKER_ID",
-            "process.env.VITEST",
-            "MOCHA_COLORS",
-            "globalThis.describe",
-            "typeofjest",
-            "typeofdescribe",
-        ],
-        Language::Rust => &["cfg!(test)", "#[cfg(not(test))]", "\"NEXTEST"],
-        Language::Go => &["testing.Testing()", "flag.Lookup(\"test.v\")"],
-        Language::Annotated
-        | Language::Swift
-        | Language::Ruby
-        | Language::Php
-        | Language::Elixir
-        | Language::Cpp
-        | Language::Dart
-        | Language::Shell => &[],
-    };
-    let text = compact(code);
-    forms.iter().flat_map(|form| text.matches(form).map(|_| *form)).collect()
-}
-
-fn compact(text: &str) -> String {
+pub(super) fn compact(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
@@ -104,8 +67,12 @@ fn forged_summary(language: Language, code: &str) -> Vec<String> {
 }
 
 /// Functions and classes of Python's that decide how tests end.
-const PATCHED: [&str; 18] = [
+const PATCHED: [&str; 22] = [
     "unittest.",
+    "doctest.",
+    "DocTestRunner.",
+    "DocTestFinder.",
+    "OutputChecker.",
     "TestCase.",
     "pytest.",
     "_pytest.",
@@ -127,8 +94,7 @@ const PATCHED: [&str; 18] = [
 
 fn python(plain: &str) -> Vec<String> {
     let mut found = Vec::new();
-    let lines: Vec<&str> = plain.lines().collect();
-    for (index, line) in lines.iter().enumerate() {
+    for line in plain.lines() {
         let text = compact(line);
         if body::indent(line) == 0 {
             let ends = ["os._exit(", "os.abort(", "os.execv", "os.execl", "os.kill(os.getpid("];
@@ -141,22 +107,27 @@ fn python(plain: &str) -> Vec<String> {
         if text.contains("atexit.register(os._exit") || text.contains("atexit.register(os.abort") {
             found.push("os._exit at the end of the process".to_owned());
         }
-        if let Some((target, value)) = text.split_once('=')
-            && !value.starts_with('=')
-            && PATCHED.iter().any(|known| is_patched(target, known))
-        {
-            found.push(format!("replaces {target}"));
-        }
-        let set = ["setattr(unittest", "setattr(pytest", "setattr(_pytest"];
+        let targets = targets(&text).into_iter();
+        let patched = targets.filter(|target| PATCHED.iter().any(|known| is_patched(target, known)));
+        found.extend(patched.map(|target| format!("replaces {target}")));
+        let set = ["setattr(unittest", "setattr(doctest", "setattr(pytest", "setattr(_pytest"];
         found.extend(set.iter().filter(|set| text.contains(**set)).map(|set| format!("{set}…)")));
-        if text.starts_with("def__eq__(") && answers_always(&lines, index, "True") {
-            found.push("is equal to everything".to_owned());
-        }
-        if text.starts_with("def__ne__(") && answers_always(&lines, index, "False") {
-            found.push("differs from nothing".to_owned());
+        let gives = text.starts_with("return") || text.contains("lambda");
+        if gives && text.contains("mock.ANY") && !text.contains("==") {
+            found.push("returns ANY, which is equal to everything".to_owned());
         }
     }
     found
+}
+
+/// What a line assigns to: `a` and `b` of `a=b=c`.
+fn targets(text: &str) -> Vec<&str> {
+    let mut parts: Vec<&str> = text.split('=').collect();
+    if text.contains("==") {
+        parts.truncate(if parts.get(1).is_some_and(|second| second.is_empty()) { 0 } else { 2 });
+    }
+    parts.pop();
+    parts
 }
 
 /// Does a name mean one of those, or for those that end with a dot, a part of one?
@@ -167,20 +138,6 @@ fn is_patched(target: &str, known: &str) -> bool {
 
 fn is_dotted(rest: &str) -> bool {
     rest.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'))
-}
-
-/// Does this method of Python's do nothing but return one value?
-fn answers_always(lines: &[&str], index: usize, value: &str) -> bool {
-    let head = compact(lines[index]);
-    let wanted = format!("return{value}");
-    if head.ends_with(&format!(":{wanted}")) {
-        return true;
-    }
-    let depth = body::indent(lines[index]);
-    let inside = lines[index + 1..].iter().filter(|line| !line.trim().is_empty());
-    let inside: Vec<String> =
-        inside.take_while(|line| body::indent(line) > depth).map(|line| compact(line)).collect();
-    inside == [wanted]
 }
 
 fn javascript(code: &str) -> Vec<String> {
@@ -243,23 +200,15 @@ fn javascript(code: &str) -> Vec<String> {
     found
 }
 
-fn rust(plain: &str) -> Vec<String> {
-    let text = compact(plain);
-    let mut found = Vec::new();
-    for (at, _) in text.match_indices("PartialEq") {
-        let Some((_, inside)) = text[at..].split_once('{') else { continue };
-        let is_impl =
-            text[..at].rfind(['}', ';', ']']).map_or(&text[..at], |from| &text[from..at]).contains("impl");
-        let Some(body) = inside.strip_prefix("#[inline]").unwrap_or(inside).strip_prefix("fneq(") else {
-            continue;
-        };
-        if is_impl
-            && body
-                .split_once("->bool{")
-                .is_some_and(|(_, body)| body.starts_with("true}") || body.starts_with("returntrue;}"))
-        {
-            found.push("is equal to everything".to_owned());
-        }
+/// `#define NDEBUG`, `#define assert(…)`, and the function behind a failed assertion: tests that include it, or are
+/// linked with it, check nothing any more.
+fn c(line: &str) -> Option<String> {
+    if let Some(rest) = line.trim().strip_prefix('#') {
+        let name = rest.trim_start().strip_prefix("define")?.strip_prefix([' ', '\t'])?.trim_start();
+        let end = name.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(name.len());
+        return matches!(&name[..end], "NDEBUG" | "assert").then(|| format!("defines {}", &name[..end]));
     }
-    found
+    let behind = ["__assert_fail", "__assert_rtn", "__assert"];
+    let is_one = |name: &&&str| compact(line).contains(&format!("{name}(")) && line.trim_end().ends_with('{');
+    behind.iter().find(is_one).map(|name| format!("replaces {name}"))
 }

@@ -9,7 +9,19 @@ const MODULES: [&str; 3] = ["pytest", "unittest", "_pytest.outcomes"];
 
 /// The code with the full names in place of a file's own.
 pub(super) fn with_full_names(code: &str) -> String {
-    let meanings = meanings(code);
+    with_names_of(code, |module| MODULES.contains(&module))
+}
+
+/// As that; of product, the parts of these modules matter too: `import unittest.runner as r`.
+pub(super) fn with_full_names_in_product(code: &str) -> String {
+    with_names_of(code, |module| {
+        let top = module.split('.').next().unwrap_or_default();
+        matches!(top, "unittest" | "doctest" | "pytest" | "_pytest" | "mock")
+    })
+}
+
+fn with_names_of(code: &str, is_known: impl Fn(&str) -> bool) -> String {
+    let meanings = meanings(code, is_known);
     if meanings.is_empty() {
         return code.to_owned();
     }
@@ -25,21 +37,21 @@ fn is_import(line: &str) -> bool {
     line.starts_with("import ") || line.starts_with("from ")
 }
 
-fn meanings(code: &str) -> HashMap<String, String> {
+fn meanings(code: &str, is_known: impl Fn(&str) -> bool) -> HashMap<String, String> {
     let mut found = HashMap::new();
-    if !MODULES.iter().any(|module| code.contains(module)) {
+    if !["pytest", "unittest", "doctest", "mock"].iter().any(|module| code.contains(module)) {
         return found;
     }
     let joined = code.replace("(\n", "(").replace(",\n", ", ");
     for line in joined.lines().map(str::trim) {
         if let Some((module, names)) = line.strip_prefix("from ").and_then(|rest| rest.split_once(" import "))
         {
-            if MODULES.contains(&module.trim()) {
+            if is_known(module.trim()) {
                 let module = if module.contains("pytest") { "pytest" } else { module.trim() };
                 note(&mut found, names, |name| format!("{module}.{name}"));
             }
         } else if let Some(names) = line.strip_prefix("import ") {
-            let known = names.split(',').filter(|part| MODULES.contains(&first_word(part)));
+            let known = names.split(',').filter(|part| is_known(first_word(part)));
             known.for_each(|part| note(&mut found, part, str::to_owned));
         } else if let Some((name, value)) = line.split_once(" = ") {
             // `later = pytest.mark.skip`

@@ -126,9 +126,11 @@ impl<'a> Reader<'a> {
             | Language::Shell => return,
         };
         self.suite.others.extend(after_word(line, keyword).map(identifier).filter(|name| !name.is_empty()));
-        let declares =
-            after_word(line, "mod ").filter(|rest| self.language == Language::Rust && rest.ends_with(';'));
-        self.suite.modules.extend(declares.map(identifier).filter(|name| name.contains("test")));
+        let declared = after_word(line, "mod ").filter(|_| self.language == Language::Rust);
+        // A line such as `mod tests { use super::*;` has its module in this file.
+        let declared = declared.and_then(|rest| rest.split_once(';')).map(|(name, _)| name.trim_end());
+        let is_name = |name: &&str| identifier(name) == **name && name.contains("test");
+        self.suite.modules.extend(declared.filter(is_name).map(str::to_owned));
     }
 
     fn note_marks(&mut self, index: usize, started: bool) {
