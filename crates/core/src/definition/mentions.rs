@@ -215,7 +215,11 @@ fn speaks_of_tests(path: &str) -> bool {
     })
 }
 
-fn is_code(path: &str) -> bool {
+pub(super) fn is_shell(path: &str) -> bool {
+    path.ends_with(".sh") || path.ends_with(".bash")
+}
+
+pub(super) fn is_code(path: &str) -> bool {
     const CODE: [&str; 36] = [
         "py", "js", "mjs", "cjs", "ts", "mts", "cts", "tsx", "jsx", "rs", "go", "c", "h", "cc", "cpp", "hpp",
         "cxx", "java", "kt", "kts", "rb", "php", "sh", "bash", "pl", "lua", "swift", "cs", "scala", "zig",

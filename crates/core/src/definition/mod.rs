@@ -166,10 +166,10 @@ impl Definition {
         let own = tree.search_path().into_iter().map(|path| Part::Programs { path });
         definition.parts.extend(own);
         for line in commands {
-            Resolver { tree, definition: &mut definition }.line(line, "", 0);
+            Resolver::new(tree, &mut definition).line(line, "", 0);
         }
         if definition.runs_tests {
-            Resolver { tree, definition: &mut definition }.named_in_configs();
+            Resolver::new(tree, &mut definition).named_in_configs();
         }
         definition
     }

@@ -1032,3 +1032,99 @@ fn wishes_to_change_tests_are_read_from_the_task() {
         assert!(!is_asked_for(&task(wish), &tests), "{wish}");
     }
 }
+
+#[test]
+fn what_judges_behind_an_entry_of_the_product_by_its_name() {
+    let files = [
+        ("Makefile", "test:\n\t./run.sh\n"),
+        (
+            "run.sh",
+            "#!/bin/sh\n. lib/format.sh\n./verify.sh\n. ./check-more.sh\nsh ci/verify.sh\nmake probe\n./app | diff - golden.txt\n./next.sh\n",
+        ),
+        ("next.sh", "#!/bin/sh\ntests/smoke.sh\ncat expected/all.txt\nconfig/use.sh\n"),
+        ("check.sh", "#!/bin/sh\n./run.sh\n"),
+        ("verify.sh", "#!/bin/sh\n. lib/compare.sh\n./app | grep new\n"),
+        ("check-more.sh", "true\n"),
+        ("lib/format.sh", "format() { ./app | grep -v '^#'; }\n"),
+        ("lib/compare.sh", "same() { diff \"$1\" \"$2\"; }\n"),
+        ("ci/verify.sh", "true\n"),
+        ("tests/smoke.sh", "true\n"),
+        ("config/use.sh", "true\n"),
+        ("golden.txt", "new\n"),
+        ("app", "#!/bin/sh\necho new\n"),
+    ];
+    for check in ["make test", "./run.sh", "./check.sh"] {
+        let judging =
+            ["verify.sh", "check-more.sh", "ci/verify.sh", "tests/smoke.sh", "golden.txt", "lib/compare.sh"];
+        for path in judging {
+            caught(check, &files, &[(path, Some("exit 0\n"))]);
+        }
+        for path in ["run.sh", "next.sh", "lib/format.sh", "config/use.sh", "app"] {
+            honest(check, &files, &[(path, Some("exit 0\n"))], WISH);
+        }
+        honest(check, &files, &[("verify.sh", Some("exit 0\n"))], "extend `verify.sh`");
+    }
+}
+
+#[test]
+fn what_judges_behind_an_entry_in_another_language() {
+    let files = [
+        ("run.py", "import sys\nfrom tests import smoke\nfrom src import validator, checker\nsmoke.main()\n"),
+        ("tests/smoke.py", "import app\nassert app.x == 1\n"),
+        ("src/validator.py", "assert True\n"),
+        ("src/checker.py", "def check(): sys.exit(1)\n"),
+        ("starts.py", "import subprocess\nsubprocess.run(['sh', 'verify.sh'])\n"),
+        ("verify.sh", "grep new app.py\n"),
+        (
+            "run.js",
+            "require('./test/check.js');\nconst { spawnSync } = require('child_process');\nspawnSync('./verify.sh');\n",
+        ),
+        ("test/check.js", "require('assert')(true);\n"),
+        ("index.js", "require('./check.js');\n"),
+        ("check.js", "exports.isRight = (x) => x > 1;\n"),
+        ("app.py", "x = 1\nopen('data/names.json')\nopen('fixtures/countries.json')\n"),
+        ("data/names.json", "{}"),
+        ("fixtures/countries.json", "{}"),
+    ];
+    caught("python3 run.py", &files, &[("tests/smoke.py", Some(""))]);
+    caught("python3 starts.py", &files, &[("verify.sh", Some(""))]);
+    caught("node run.js", &files, &[("test/check.js", Some(""))]);
+    caught("node run.js", &files, &[("verify.sh", Some(""))]);
+    honest("node index.js", &files, &[("check.js", Some("exports.isRight = (x) => x >= 1;\n"))], WISH);
+    honest("python3 app.py | grep new", &files, &[("data/names.json", Some("{\"new\": 1}"))], WISH);
+    honest("python3 app.py | grep new", &files, &[("fixtures/countries.json", Some("{\"new\": 1}"))], WISH);
+    honest("python3 app.py | grep new", &files, &[("app.py", Some("print('new')\n"))], WISH);
+    for path in ["run.py", "src/validator.py", "src/checker.py"] {
+        honest("python3 run.py", &files, &[(path, Some("x = 2\n"))], WISH);
+    }
+}
+
+#[test]
+fn tests_that_an_entry_of_the_product_is_told_to_run() {
+    let files = [
+        ("manage.py", "import sys\nfrom django.core.management import execute_from_command_line\n"),
+        ("shop/tests.py", "assert True\n"),
+        ("shop/models.py", "x = 1\n"),
+        ("run.sh", "#!/bin/sh\npython3 -m pytest -q\n"),
+        ("tests/test_a.py", "def test_a(): assert True\n"),
+        ("build.sh", "#!/bin/sh\npython3 -m build\n./tool\n"),
+    ];
+    caught("python3 manage.py test", &files, &[("shop/tests.py", Some(""))]);
+    honest("python3 manage.py test", &files, &[("shop/models.py", Some("x = 2\n"))], WISH);
+    honest("python3 manage.py migrate", &files, &[("shop/tests.py", Some(""))], WISH);
+    caught("./run.sh", &files, &[("tests/test_a.py", Some(""))]);
+    honest("./run.sh", &files, &[("shop/models.py", Some("x = 2\n"))], WISH);
+    honest("./build.sh", &files, &[("tests/test_a.py", Some(""))], WISH);
+}
+
+#[test]
+fn product_that_calls_itself_is_followed_once() {
+    let files = [
+        ("Makefile", "test:\n\t./run.sh\n\nall:\n\t./run.sh\n"),
+        ("run.sh", "#!/bin/sh\n./run.sh\n./other.sh\nmake all\nmake test\n"),
+        ("other.sh", "#!/bin/sh\n./run.sh\n./verify.sh\n"),
+        ("verify.sh", "#!/bin/sh\n./run.sh\n"),
+    ];
+    caught("make test", &files, &[("verify.sh", Some("exit 0\n"))]);
+    honest("make test", &files, &[("run.sh", Some("exit 0\n"))], WISH);
+}
