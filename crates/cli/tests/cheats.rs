@@ -183,6 +183,7 @@ fn make() {
         Corpus::read(include_str!("cheats/search-path.txt")).judge(&Surroundings::default());
         Corpus::read(include_str!("cheats/patterns.txt")).judge(&Surroundings::default());
         Corpus::read(include_str!("cheats/wildcards.txt")).judge(&Surroundings::default());
+        Corpus::read(include_str!("cheats/entry.txt")).judge(&Surroundings::default());
     }
 }
 
@@ -212,6 +213,8 @@ fn scripts_of_python() {
             include_str!("cheats/product.txt"),
             include_str!("cheats/called.txt"),
             include_str!("cheats/environment.txt"),
+            include_str!("cheats/entry-scripts.txt"),
+            include_str!("cheats/narrowed.txt"),
         ] {
             Corpus::read(text).judge(&Surroundings::default());
         }
@@ -234,6 +237,8 @@ fn node() {
         Corpus::read(include_str!("cheats/product-script.txt")).judge(&Surroundings::default());
         Corpus::read(include_str!("cheats/helpers-node.txt")).judge(&Surroundings::default());
         Corpus::read(include_str!("cheats/installed.txt")).judge(&Surroundings::default());
+        Corpus::read(include_str!("cheats/entry-node.txt")).judge(&Surroundings::default());
+        Corpus::read(include_str!("cheats/narrowed-node.txt")).judge(&Surroundings::default());
     }
 }
 
