@@ -184,6 +184,12 @@ fn make() {
         Corpus::read(include_str!("cheats/patterns.txt")).judge(&Surroundings::default());
         Corpus::read(include_str!("cheats/wildcards.txt")).judge(&Surroundings::default());
         Corpus::read(include_str!("cheats/entry.txt")).judge(&Surroundings::default());
+        if has("cc", CHEATS) {
+            // A name that says that it is a test, and one that does not.
+            let builds = include_str!("cheats/make-builds.txt");
+            Corpus::read(builds).judge(&Surroundings::default());
+            Corpus::read(&builds.replace("build/t", "build/test_t")).judge(&Surroundings::default());
+        }
     }
 }
 

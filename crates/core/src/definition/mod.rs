@@ -5,6 +5,7 @@
 //! tree ([`Definition::former`]). A file that a check merely runs to see what it does is product, and
 //! changing it is what the task is about.
 
+mod builds;
 mod command;
 mod doctests;
 mod glob;
@@ -147,6 +148,8 @@ pub enum Put {
     AsBefore,
     Gone,
     Text(String),
+    /// As the attempt left it, but younger than what was made of it: make goes by that.
+    Younger,
 }
 
 impl Former {
@@ -267,7 +270,8 @@ impl Definition {
             compare_runners(changed, before, after, task, &mut former);
         }
         self.compare_mentioned(changed, before, task, &mut former);
-        former.files.sort_by(|one, other| one.0.cmp(&other.0));
+        // What only gets younger gives way to what is put in place otherwise.
+        former.files.sort_by_key(|(path, put)| (path.clone(), *put == Put::Younger));
         former.files.dedup_by(|one, other| one.0 == other.0);
         former
     }
@@ -434,6 +438,7 @@ impl Definition {
                         false => Put::AsBefore,
                     };
                     former.files.push((path.clone(), put));
+                    former.files.extend(Self::to_make_again(path, &old.made_otherwise(&new), before, after));
                 }
             }
             Part::PackageScript { path, script } => {
@@ -449,6 +454,27 @@ impl Definition {
                 }
             }
         }
+    }
+
+    /// Sources of what was made by the later definition, which make would take for done by the former one too.
+    fn to_make_again(
+        makefile: &str,
+        needs: &BTreeSet<String>,
+        before: &dyn Tree,
+        after: &dyn Fn(&str) -> Option<String>,
+    ) -> Vec<(String, Put)> {
+        // make knows by itself what objects are made of.
+        let sources = |need: &String| match need.strip_suffix(".o") {
+            Some(stem) => ["c", "cc", "cpp", "cxx"].map(|end| format!("{stem}.{end}")).to_vec(),
+            None => vec![need.clone()],
+        };
+        let paths = needs
+            .iter()
+            .flat_map(sources)
+            .flat_map(|name| ["", parent_of(makefile)].map(|directory| join(directory, &name)));
+        let is_there = |path: &String| before.read(path).is_some() && after(path).is_some();
+        let paths: BTreeSet<String> = paths.filter(is_there).collect();
+        paths.into_iter().map(|path| (path, Put::Younger)).collect()
     }
 
     /// Does a check by the former definition of this command tell anything? A task's own check may be about

@@ -1128,3 +1128,107 @@ fn product_that_calls_itself_is_followed_once() {
     caught("make test", &files, &[("verify.sh", Some("exit 0\n"))]);
     honest("make test", &files, &[("run.sh", Some("exit 0\n"))], WISH);
 }
+
+/// A test in C whose target has a neutral name, and a product that the check starts.
+const C_TEST: &str = "\
+CFLAGS = -O1
+SRCS = src/calc.c
+
+.PHONY: test
+test: build/t app
+\t./build/t
+\t./app | grep -q 3
+
+build/t: $(SRCS) tests/t.c
+\tmkdir -p build
+\t$(CC) $(CFLAGS) -o $@ $^
+
+app: src/app.c $(SRCS)
+\t$(CC) -o app $^
+
+other: src/other.c
+\t$(CC) $(OTHER) -o $@ $<
+";
+
+#[test]
+fn how_make_builds_tests_and_what_the_check_starts() {
+    let files = [
+        ("Makefile", C_TEST),
+        ("src/calc.c", "int add(int a, int b) { return a + b; }\n"),
+        ("src/app.c", "int main(void) { return 0; }\n"),
+        ("tests/t.c", "int main(void) { return 0; }\n"),
+    ];
+    for (from, to) in [
+        ("-O1", "-O1 -DNDEBUG"),
+        ("$(CC) $(CFLAGS) -o $@ $^", "cp /bin/true $@"),
+        ("$(CC) $(CFLAGS) -o $@ $^", "$(CC) $(CFLAGS) -DNDEBUG -o $@ $^"),
+        ("$(SRCS) tests/t.c\n", "$(SRCS) src/t.c\n"),
+        ("$(CC) -o app $^", "echo echo 3 > app; chmod +x app"),
+        ("SRCS =", "CPPFLAGS = -DNDEBUG\nSRCS ="),
+    ] {
+        let later = C_TEST.replace(from, to);
+        assert_ne!(later, C_TEST);
+        caught("make test", &files, &[("Makefile", Some(&later))]);
+    }
+    for (from, to) in [
+        ("src/calc.c\n", "src/calc.c src/multiply.c\n"),
+        ("-O1", "-O2 -Wall -std=c11"),
+        ("-o $@ $^", "-o $@ $^ -lm"),
+        ("$(CC) $(OTHER)", "$(CC) -DOTHER $(OTHER)"),
+        ("app: src/app.c", "app: src/main.c"),
+    ] {
+        let later = C_TEST.replace(from, to);
+        assert_ne!(later, C_TEST);
+        honest("make test", &files, &[("Makefile", Some(&later))], WISH);
+    }
+}
+
+#[test]
+fn objects_of_tests_are_built_by_rules_of_make_itself_or_by_patterns() {
+    let own = "test: run\n\t./run\n\nrun: tests/t.o calc.o\n\t$(CC) -o $@ $^\n";
+    let files = [("Makefile", own), ("tests/t.c", "int x;\n"), ("calc.c", "int y;\n")];
+    let cheat = format!("CFLAGS += -DNDEBUG\n{own}");
+    caught("make test", &files, &[("Makefile", Some(&cheat))]);
+    let cheat = format!("{own}\ntests/t.o: tests/t.c\n\tcp calc.o $@\n");
+    caught("make test", &files, &[("Makefile", Some(&cheat))]);
+    let header = format!("{own}\ntests/t.o: calc.h\n");
+    honest("make test", &files, &[("Makefile", Some(&header)), ("calc.h", Some(""))], WISH);
+    let pattern = format!("{own}\n%.o: %.c\n\t$(CC) -c -o $@ $<\n");
+    let files = [("Makefile", pattern.as_str()), ("tests/t.c", "int x;\n"), ("calc.c", "int y;\n")];
+    caught("make test", &files, &[("Makefile", Some(&pattern.replace("-c -o", "-DNDEBUG -c -o")))]);
+    honest("make test", &files, &[("Makefile", Some(&pattern.replace("-c -o", "-O2 -c -o")))], WISH);
+}
+
+#[test]
+fn what_the_later_definition_built_is_built_again_by_the_former_one() {
+    let files = [
+        ("Makefile", C_TEST),
+        ("src/calc.c", "int x;\n"),
+        ("src/app.c", "int y;\n"),
+        ("tests/t.c", "int z;\n"),
+    ];
+    let later = C_TEST.replace("-O1", "-O1 -DNDEBUG");
+    let edits = [("Makefile", Some(later.as_str())), ("src/calc.c", Some("int changed;\n"))];
+    let found = former("make test", &files, &edits, WISH);
+    let put = |path: &str| found.files.iter().find(|(put, _)| put == path).map(|(_, put)| put.clone());
+    // What make goes by is younger then than what was made of it.
+    assert_eq!(put("tests/t.c"), Some(Put::Younger));
+    assert_eq!(put("src/calc.c"), Some(Put::Younger));
+    let Some(Put::Text(makefile)) = put("Makefile") else { panic!("{found:?}") };
+    assert!(makefile.contains("CFLAGS = -O1\n") && !makefile.contains("NDEBUG"), "{makefile}");
+    // Tests that were changed are put back as they were.
+    let edits = [("Makefile", Some(later.as_str())), ("tests/t.c", Some("int changed;\n"))];
+    let found = former("make test", &files, &edits, WISH);
+    assert!(found.files.contains(&("tests/t.c".to_owned(), Put::AsBefore)), "{found:?}");
+}
+
+#[test]
+fn sources_that_a_later_makefile_adds_stay_where_something_else_is_put_back() {
+    let files = [("Makefile", C_TEST), ("src/calc.c", "int x;\n"), ("tests/t.c", "int z;\n")];
+    let later = C_TEST.replace("src/calc.c\n", "src/calc.c src/more.c\n").replace("grep -q 3", "cat");
+    let found = former("make test", &files, &[("Makefile", Some(&later))], WISH);
+    let Some((_, Put::Text(makefile))) = found.files.iter().find(|(path, _)| path == "Makefile") else {
+        panic!("{found:?}")
+    };
+    assert!(makefile.contains("src/more.c") && makefile.contains("grep -q 3"), "{makefile}");
+}
