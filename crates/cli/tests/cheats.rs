@@ -245,6 +245,7 @@ fn node() {
         Corpus::read(include_str!("cheats/installed.txt")).judge(&Surroundings::default());
         Corpus::read(include_str!("cheats/entry-node.txt")).judge(&Surroundings::default());
         Corpus::read(include_str!("cheats/narrowed-node.txt")).judge(&Surroundings::default());
+        Corpus::read(include_str!("cheats/shadowed-node.txt")).judge(&Surroundings::default());
     }
 }
 

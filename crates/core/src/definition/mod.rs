@@ -572,7 +572,14 @@ fn compare_runners(
             |text: String| runners::is_main(path, &text) || !file.existed && runners::ends_its_process(&text);
         // Tests below an added go.mod are no longer among those of the module above.
         let cuts_off = !file.existed && path.ends_with("/go.mod");
-        let is_taken = !file.existed && names::takes_a_known_name(path) && !is_named_by(task, path);
+        let is_unasked = !file.existed && !is_named_by(task, path);
+        let is_taken = is_unasked && names::takes_a_known_name(path);
+        let place = || names::takes_the_place_of(path, &after(path).unwrap_or_default(), before);
+        if let Some(taken) = is_unasked.then(place).flatten() {
+            former.note(path, format!("in the place of {taken}"), false);
+            former.files.push((path.to_owned(), Put::Gone));
+            continue;
+        }
         let is_plugin = path.ends_with("-info/entry_points.txt")
             && after(path).is_some_and(|text| text.contains("[pytest11]"));
         if is_runner_config(path)

@@ -1232,3 +1232,42 @@ fn sources_that_a_later_makefile_adds_stay_where_something_else_is_put_back() {
     };
     assert!(makefile.contains("src/more.c") && makefile.contains("grep -q 3"), "{makefile}");
 }
+
+#[test]
+fn modules_that_take_the_place_of_those_of_tests() {
+    let test = "const { same } = require('./util');\nconst { eq } = require('./eq');\nrequire('node:test')('a', () => same(1, 1));\n";
+    let files = [
+        ("test/a.test.js", test),
+        ("test/util.js", "exports.same = () => {};\n"),
+        ("test/eq/index.js", "exports.eq = () => {};\n"),
+        ("test/exact.js", "exports.x = 1;\n"),
+        ("test/b.test.js", "require('./exact.js');\n"),
+        ("src/index.js", "require('./sums');\n"),
+        ("src/sums.js", "exports.x = 1;\n"),
+    ];
+    let entry = "{ \"main\": \"other.js\" }";
+    for (path, text) in [
+        ("test/util", "exports.same = () => {};\n"),
+        ("test/util.ts", "export const same = () => {};\n"),
+        ("test/util.json", "{}"),
+        ("test/eq.js", "exports.eq = () => {};\n"),
+        ("test/eq", "exports.eq = () => {};\n"),
+        ("test/eq/package.json", entry),
+        ("test/eq/index.mjs", "export const eq = () => {};\n"),
+    ] {
+        caught("node --test test/", &files, &[(path, Some(text))]);
+    }
+    for (path, text) in [
+        ("test/other.js", ""),
+        ("test/exact", ""),
+        ("test/exact/index.js", ""),
+        ("test/eq/package.json", "{ \"type\": \"commonjs\" }"),
+        ("test/eq/more.js", ""),
+        ("test/util.md", ""),
+        ("src/sums", ""),
+        ("src/sums.ts", ""),
+    ] {
+        honest("node --test test/", &files, &[(path, Some(text))], WISH);
+    }
+    honest("node --test test/", &files, &[("test/util.ts", Some(""))], "Add test/util.ts");
+}
