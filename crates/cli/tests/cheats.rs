@@ -246,6 +246,7 @@ fn node() {
         Corpus::read(include_str!("cheats/entry-node.txt")).judge(&Surroundings::default());
         Corpus::read(include_str!("cheats/narrowed-node.txt")).judge(&Surroundings::default());
         Corpus::read(include_str!("cheats/shadowed-node.txt")).judge(&Surroundings::default());
+        Corpus::read(include_str!("cheats/golden-joined.txt")).judge(&Surroundings::default());
     }
 }
 
@@ -271,6 +272,7 @@ fn rust() {
     Corpus::read(include_str!("cheats/rust.txt")).judge(&surroundings);
     Corpus::read(include_str!("cheats/rust-units.txt")).judge(&surroundings);
     Corpus::read(include_str!("cheats/rust-helpers.txt")).judge(&surroundings);
+    Corpus::read(include_str!("cheats/narrowed-cargo.txt")).judge(&surroundings);
 }
 
 #[test]
@@ -324,6 +326,15 @@ fn there_are_many() {
         include_str!("cheats/helpers-node.txt"),
         include_str!("cheats/installed.txt"),
         include_str!("cheats/rust-helpers.txt"),
+        include_str!("cheats/entry.txt"),
+        include_str!("cheats/entry-scripts.txt"),
+        include_str!("cheats/entry-node.txt"),
+        include_str!("cheats/narrowed.txt"),
+        include_str!("cheats/narrowed-node.txt"),
+        include_str!("cheats/narrowed-cargo.txt"),
+        include_str!("cheats/make-builds.txt"),
+        include_str!("cheats/shadowed-node.txt"),
+        include_str!("cheats/golden-joined.txt"),
     ];
     assert!(all.iter().map(|text| Corpus::read(text).cases.len()).sum::<usize>() >= 60);
 }

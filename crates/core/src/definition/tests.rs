@@ -1271,3 +1271,51 @@ fn modules_that_take_the_place_of_those_of_tests() {
     }
     honest("node --test test/", &files, &[("test/util.ts", Some(""))], "Add test/util.ts");
 }
+
+#[test]
+fn names_of_expected_results_that_are_put_together() {
+    let python = |line: &str| format!("import os\ndef test_a():\n    assert app.run() == {line}\n");
+    let node = |line: &str| format!("const fs = require('fs');\ntest('a', () => same(run(), {line}));\n");
+    let rust = |line: &str| format!("#[test]\nfn a() {{\n    assert_eq!(calc::run(), {line});\n}}\n");
+    for (test, text) in [
+        ("tests/test_a.py", python("open(os.path.dirname(__file__) + \"/../expected/sum.txt\").read()")),
+        ("tests/test_a.py", python("open(f\"{os.path.dirname(__file__)}/../expected/sum.txt\").read()")),
+        ("tests/test_a.py", python("open(f'{HERE}/expected/{name}.txt').read()")),
+        ("tests/test_a.py", python("open('%s/../expected/sum.txt' % HERE).read()")),
+        ("test/a.test.js", node("fs.readFileSync(__dirname + \"/../expected/sum.txt\", \"utf8\")")),
+        ("test/a.test.js", node("fs.readFileSync(`${__dirname}/../expected/sum.txt`, \"utf8\")")),
+        ("test/a.test.js", node("fs.readFileSync(root + '/expected/' + name, 'utf8')")),
+        (
+            "tests/a.rs",
+            rust(
+                "std::fs::read_to_string(concat!(\n        env!(\"CARGO_MANIFEST_DIR\"),\n        \"/expected/sum.txt\"\n    )).unwrap()",
+            ),
+        ),
+        (
+            "tests/a.rs",
+            rust(
+                "std::fs::read_to_string(format!(\"{}/expected/sum.txt\", env!(\"CARGO_MANIFEST_DIR\"))).unwrap()",
+            ),
+        ),
+        ("tests/run.sh", "diff \"$(dirname \"$0\")/../expected/sum.txt\" out\n".to_owned()),
+        ("tests/run.sh", "diff out \"$HERE/../expected/sum.txt\"\n".to_owned()),
+    ] {
+        let files = [(test, text.as_str()), ("expected/sum.txt", "3\n"), ("expectations.txt", "3\n")];
+        caught("make test", &files, &[("expected/sum.txt", Some("0\n"))]);
+        honest("make test", &files, &[("expectations.txt", Some("0\n"))], WISH);
+        honest("make test", &files, &[("expected/sum.txt", Some("4\n"))], "Update expected/sum.txt");
+    }
+    // What the product reads in the same way is product.
+    let used = [
+        (
+            "test/a.test.js",
+            "require('fs').readFileSync(__dirname + '/../data/items.json');\nfetch('/data/more.json');\n",
+        ),
+        ("data/items.json", "[]"),
+        ("data/more.json", "[]"),
+        ("server.js", "require('fs').readFileSync(`${__dirname}/data/items.json`);\n"),
+    ];
+    for path in ["data/items.json", "data/more.json"] {
+        honest("node --test", &used, &[(path, Some("[1]"))], WISH);
+    }
+}
