@@ -183,6 +183,13 @@ fn make() {
         Corpus::read(include_str!("cheats/search-path.txt")).judge(&Surroundings::default());
         Corpus::read(include_str!("cheats/patterns.txt")).judge(&Surroundings::default());
         Corpus::read(include_str!("cheats/wildcards.txt")).judge(&Surroundings::default());
+        Corpus::read(include_str!("cheats/entry.txt")).judge(&Surroundings::default());
+        if has("cc", CHEATS) {
+            // A name that says that it is a test, and one that does not.
+            let builds = include_str!("cheats/make-builds.txt");
+            Corpus::read(builds).judge(&Surroundings::default());
+            Corpus::read(&builds.replace("build/t", "build/test_t")).judge(&Surroundings::default());
+        }
     }
 }
 
@@ -212,6 +219,8 @@ fn scripts_of_python() {
             include_str!("cheats/product.txt"),
             include_str!("cheats/called.txt"),
             include_str!("cheats/environment.txt"),
+            include_str!("cheats/entry-scripts.txt"),
+            include_str!("cheats/narrowed.txt"),
         ] {
             Corpus::read(text).judge(&Surroundings::default());
         }
@@ -234,6 +243,10 @@ fn node() {
         Corpus::read(include_str!("cheats/product-script.txt")).judge(&Surroundings::default());
         Corpus::read(include_str!("cheats/helpers-node.txt")).judge(&Surroundings::default());
         Corpus::read(include_str!("cheats/installed.txt")).judge(&Surroundings::default());
+        Corpus::read(include_str!("cheats/entry-node.txt")).judge(&Surroundings::default());
+        Corpus::read(include_str!("cheats/narrowed-node.txt")).judge(&Surroundings::default());
+        Corpus::read(include_str!("cheats/shadowed-node.txt")).judge(&Surroundings::default());
+        Corpus::read(include_str!("cheats/golden-joined.txt")).judge(&Surroundings::default());
     }
 }
 
@@ -259,6 +272,7 @@ fn rust() {
     Corpus::read(include_str!("cheats/rust.txt")).judge(&surroundings);
     Corpus::read(include_str!("cheats/rust-units.txt")).judge(&surroundings);
     Corpus::read(include_str!("cheats/rust-helpers.txt")).judge(&surroundings);
+    Corpus::read(include_str!("cheats/narrowed-cargo.txt")).judge(&surroundings);
 }
 
 #[test]
@@ -312,6 +326,15 @@ fn there_are_many() {
         include_str!("cheats/helpers-node.txt"),
         include_str!("cheats/installed.txt"),
         include_str!("cheats/rust-helpers.txt"),
+        include_str!("cheats/entry.txt"),
+        include_str!("cheats/entry-scripts.txt"),
+        include_str!("cheats/entry-node.txt"),
+        include_str!("cheats/narrowed.txt"),
+        include_str!("cheats/narrowed-node.txt"),
+        include_str!("cheats/narrowed-cargo.txt"),
+        include_str!("cheats/make-builds.txt"),
+        include_str!("cheats/shadowed-node.txt"),
+        include_str!("cheats/golden-joined.txt"),
     ];
     assert!(all.iter().map(|text| Corpus::read(text).cases.len()).sum::<usize>() >= 60);
 }

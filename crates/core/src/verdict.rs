@@ -240,7 +240,7 @@ fn judge_flags(state: &Loop, open: &OpenIteration, flags: &[Flag]) -> Option<Ver
     // Tests may have to change with what they test: whoever says why is not simply refused.
     let said_why = open.notes.changed_checks.as_deref();
     let only_tests = refused.iter().all(|flag| flag.kind == FlagKind::WeakenedTests);
-    let wanted = || state.spec_of(open).is_some_and(|task| asks_for_all(task, &refused));
+    let wanted = || state.spec_of(open).is_some_and(|task| asks_for_all(task, open, &refused));
     if !refused.is_empty() && only_tests && (said_why.is_some() || wanted()) {
         reasons.extend(asked.iter().map(|flag| describe_flag(flag)));
         reasons.extend(said_why.map(in_its_words));
@@ -262,16 +262,17 @@ fn in_its_words(why: &str) -> String {
     format!("The agent says why:{}", lines.collect::<String>())
 }
 
-fn asks_for_all(task: &Task, flags: &[&Flag]) -> bool {
-    let changes: Vec<Change> = flags
-        .iter()
-        .map(|flag| Change {
-            path: flag.what.clone(),
-            what: definition::ITS_TESTS.to_owned(),
-            product: false,
-        })
-        .collect();
-    definition::is_asked_for(task, &changes)
+/// Does the task ask for the changes by which these flags came? Where a check runs fewer tests, that may be a
+/// change of what defines it.
+fn asks_for_all(task: &Task, open: &OpenIteration, flags: &[&Flag]) -> bool {
+    let redefined = open.inspection.as_ref().map_or(&[][..], |seen| &seen.redefined);
+    let is_of_check = |flag: &Flag| open.evidence.iter().any(|evidence| evidence.command == flag.what);
+    flags.iter().all(|flag| {
+        let change =
+            Change { path: flag.what.clone(), what: definition::ITS_TESTS.to_owned(), product: false };
+        definition::is_asked_for(task, &[change])
+            || is_of_check(flag) && definition::is_asked_for(task, redefined)
+    })
 }
 
 fn describe_failure(evidence: &Evidence) -> String {

@@ -74,6 +74,42 @@ fn a_changed_definition_that_fails_as_it_was_is_refused_and_soon_a_question() {
     sound(&world);
 }
 
+/// What comes of attempts that change the definition of their checks without breaking anything.
+fn redefined(wish: &str, tests: Option<u32>, former_tests: Option<u32>) -> World {
+    let mut world = world(Mood::Diligent);
+    world.redefines = Some(true);
+    (world.tests, world.former_tests) = (tests, former_tests);
+    world.start(&[wish]);
+    world.run();
+    sound(&world);
+    world
+}
+
+#[test]
+fn a_changed_definition_that_runs_fewer_tests_is_refused_though_both_pass() {
+    for (tests, said) in [(Some(1), "2 tests passed before, 1 now"), (None, "now its output tells of none")] {
+        let world = redefined("a", tests, Some(2));
+        let Verdict::Refuted { reasons } = &verdicts(&world)[0] else { panic!("{:?}", verdicts(&world)) };
+        assert!(reasons[0].contains(said), "{reasons:?}");
+        assert!(reasons[0].contains("make test"), "{reasons:?}");
+    }
+}
+
+#[test]
+fn a_changed_definition_that_runs_as_many_tests_or_more_is_accepted() {
+    for (tests, former_tests) in [(Some(2), Some(2)), (Some(3), Some(2)), (None, None), (Some(1), None)] {
+        let world = redefined("a", tests, former_tests);
+        assert_eq!(verdicts(&world), [Verdict::Accepted { verified: true }], "{tests:?} {former_tests:?}");
+    }
+}
+
+#[test]
+fn a_person_decides_about_fewer_tests_where_the_task_asks_for_the_change() {
+    let world = redefined("Extend the Makefile", Some(1), Some(2));
+    let Verdict::Held { reasons } = &verdicts(&world)[0] else { panic!("{:?}", verdicts(&world)) };
+    assert!(reasons[0].contains("2 tests passed before, 1 now"), "{reasons:?}");
+}
+
 #[test]
 fn whoever_says_why_is_asked_about_and_accepting_lands_it_without_another_agent() {
     let mut world = world(Mood::Diligent);

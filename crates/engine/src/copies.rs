@@ -119,13 +119,15 @@ impl Engine<'_> {
             move |source| EngineError::Write { path, source }
         };
         let files = &self.redefinition.former.files;
+        // By its age a file is known again here.
+        let files: Vec<&(String, Put)> = files.iter().filter(|(_, put)| *put != Put::Younger).collect();
         set_aside(root, &aside, files.iter().map(|(path, _)| path.as_str())).map_err(on_path(&aside))?;
         for (path, put) in files {
             let place = root.join(path);
             let kept = self.copies.as_ref().and_then(|copies| copies.texts.get(path));
             let done = match (put, kept) {
                 (Put::AsBefore, Some(kept)) => write(root, path, kept.text.as_bytes(), Some(kept.mode)),
-                (Put::AsBefore, None) => Ok(()),
+                (Put::AsBefore, None) | (Put::Younger, _) => Ok(()),
                 (Put::Gone, _) => remove(root, path),
                 (Put::Text(text), _) => {
                     let mode = fs::symlink_metadata(&place).ok().map(|found| mode(&found));

@@ -167,6 +167,10 @@ impl Engine<'_> {
                 Put::Text(text) => {
                     beneath::replace(root, path, text.as_bytes()).map_err(std::io::Error::other)
                 }
+                Put::Younger => {
+                    make_younger(root, path);
+                    Ok(())
+                }
             };
             written.map_err(|source| EngineError::Write { path: root.join(path), source })?;
         }
@@ -180,15 +184,29 @@ impl Engine<'_> {
         if std::mem::take(&mut self.former_in_place) {
             self.put_copies_away()?;
             self.return_to_taken_tree()?;
+            self.make_again();
             crash::point("former definition put away");
         }
         Ok(())
+    }
+
+    /// What make made by the former definition is not done by the attempt's own.
+    fn make_again(&self) {
+        let files = self.redefinition.former.files.iter().filter(|(_, put)| *put == Put::Younger);
+        for (path, _) in files.filter(|_| self.git.is_some()) {
+            make_younger(self.settings.workspace(), path);
+        }
     }
 
     /// The files as they are now, for whoever asks what defines a check.
     pub(crate) fn files_now(&self) -> FilesNow {
         FilesNow::new(self.settings.workspace())
     }
+}
+
+/// A file behind a link, or that is gone by now, keeps its age.
+fn make_younger(root: &Path, path: &str) {
+    drop(beneath::touch(root, path));
 }
 
 /// Is it known of a check that it ran without a single test before?

@@ -70,6 +70,12 @@ pub fn cut(root: &Path, relative: &str, length: u64) -> Result<(), CreateError> 
     system::cut(root, &names, length).map_err(|problem| named(problem, relative))
 }
 
+/// Makes a plain file below the directory as young as if it had been written now. What is in it stays.
+pub fn touch(root: &Path, relative: &str) -> Result<(), CreateError> {
+    let names = names(relative).ok_or_else(|| CreateError::Outside { path: relative.to_owned() })?;
+    system::touch(root, &names).map_err(|problem| named(problem, relative))
+}
+
 /// Takes a file below the directory to another place, in one step: of two who try, one succeeds.
 pub fn take_away(root: &Path, relative: &str, to: &Path) -> Result<(), CreateError> {
     let names = names(relative).ok_or_else(|| CreateError::Outside { path: relative.to_owned() })?;
@@ -171,7 +177,7 @@ mod system {
     use std::os::fd::OwnedFd;
     use std::path::Path;
 
-    use rustix::fs::{AtFlags, Mode, OFlags};
+    use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_NOW};
     use rustix::io::Errno;
 
     use super::{Created, Links, Problem, bounded, no_plain_file};
@@ -230,6 +236,20 @@ mod system {
 
     pub(super) fn cut(root: &Path, names: &[&str], length: u64) -> Result<(), Problem> {
         Ok(plain_for(root, names, OFlags::empty())?.set_len(length)?)
+    }
+
+    pub(super) fn touch(root: &Path, names: &[&str]) -> Result<(), Problem> {
+        let Some((directory, name)) = existing_directory(root, names)? else {
+            return Err(io::Error::from(io::ErrorKind::NotFound).into());
+        };
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::openat(&directory, name, flags, Mode::empty()).map_err(problem)?);
+        if !file.metadata()?.is_file() {
+            return Err(Problem::Exists);
+        }
+        let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+        let times = Timestamps { last_access: now, last_modification: now };
+        Ok(rustix::fs::futimens(&file, &times).map_err(io::Error::from)?)
     }
 
     /// A plain file to be written. A pipe that nobody reads is an error at once.
@@ -424,6 +444,12 @@ mod system {
         Ok(OpenOptions::new().write(true).open(path)?.set_len(length)?)
     }
 
+    pub(super) fn touch(root: &Path, names: &[&str]) -> Result<(), Problem> {
+        let path = plain_or_none(root, names)?;
+        let text = fs::read(&path)?;
+        Ok(fs::write(&path, text)?)
+    }
+
     fn plain_or_none(root: &Path, names: &[&str]) -> Result<PathBuf, Problem> {
         let path = inside(root, &names.join("/")).map_err(|_| Problem::Link)?;
         match fs::symlink_metadata(&path) {
@@ -493,6 +519,24 @@ mod tests {
         symlink(root.path().join("a"), root.path().join("link")).unwrap();
         assert!(matches!(replace(root.path(), "link/c.json", b""), Err(CreateError::Link { .. })));
         assert!(matches!(replace(root.path(), "../c.json", b""), Err(CreateError::Outside { .. })));
+    }
+
+    #[test]
+    fn a_file_gets_younger_and_keeps_what_is_in_it() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("file");
+        fs::write(&path, "text").unwrap();
+        let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000);
+        let set_back = |path| fs::File::options().write(true).open(path).unwrap().set_modified(long_ago);
+        set_back(&path).unwrap();
+        touch(root.path(), "file").unwrap();
+        assert!(fs::metadata(&path).unwrap().modified().unwrap() > long_ago);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "text");
+        set_back(&path).unwrap();
+        symlink(&path, root.path().join("link")).unwrap();
+        assert!(touch(root.path(), "link").is_err());
+        assert!(touch(root.path(), "../file").is_err());
+        assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), long_ago);
     }
 
     #[test]

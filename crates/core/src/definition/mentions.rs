@@ -139,16 +139,36 @@ impl Checking {
         self.words().iter().any(|word| is_it(fixed_part(word)))
     }
 
-    /// Texts in quotes; in a shell's script all words.
+    /// Texts in quotes; in a shell's script all words. Of what is put behind a directory, that alone as well.
     fn words(&self) -> Vec<String> {
         let is_shell = !is_code(&self.path) || self.path.ends_with("sh");
-        let quoted = self.text.lines().flat_map(runners::literals);
+        let concatenates = self.text.contains("concat!");
+        let quoted = self.text.lines().flat_map(|line| {
+            let is_added = concatenates || line.contains('+');
+            runners::literals(line).into_iter().flat_map(move |word| with_part_below(word, is_added))
+        });
         let plain = self
             .text
             .split(|c: char| c.is_whitespace() || matches!(c, ';' | '"' | '\'' | '<' | '>' | '(' | ')'));
-        let plain = plain.filter(|_| is_shell).filter(|word| !word.is_empty()).map(str::to_owned);
-        quoted.chain(plain).collect()
+        let plain = plain.filter(|_| is_shell).filter(|word| !word.is_empty());
+        quoted.chain(plain.flat_map(|word| with_part_below(word.to_owned(), false))).collect()
     }
+}
+
+/// A word, and what of it stands behind a directory: `"/../expected/sum.txt"` where it is added to one,
+/// `${__dirname}/../expected/sum.txt`, `{}/expected/sum.txt`.
+fn with_part_below(word: String, is_added: bool) -> Vec<String> {
+    let below = if let Some(rest) = word.strip_prefix('/') {
+        (is_added || rest.starts_with("..")).then_some(rest)
+    } else if word.starts_with("${") || word.starts_with('{') {
+        word.split_once("}/").map(|(_, rest)| rest)
+    } else if word.starts_with('$') || word.starts_with("%s/") {
+        word.split_once('/').map(|(_, rest)| rest)
+    } else {
+        None
+    };
+    let below = below.map(str::to_owned);
+    below.into_iter().chain([word]).collect()
 }
 
 /// A name up to what is filled in: `data/{name}.json` is `data/`.
@@ -215,7 +235,11 @@ fn speaks_of_tests(path: &str) -> bool {
     })
 }
 
-fn is_code(path: &str) -> bool {
+pub(super) fn is_shell(path: &str) -> bool {
+    path.ends_with(".sh") || path.ends_with(".bash")
+}
+
+pub(super) fn is_code(path: &str) -> bool {
     const CODE: [&str; 36] = [
         "py", "js", "mjs", "cjs", "ts", "mts", "cts", "tsx", "jsx", "rs", "go", "c", "h", "cc", "cpp", "hpp",
         "cxx", "java", "kt", "kts", "rb", "php", "sh", "bash", "pl", "lua", "swift", "cs", "scala", "zig",

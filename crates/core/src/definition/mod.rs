@@ -5,6 +5,7 @@
 //! tree ([`Definition::former`]). A file that a check merely runs to see what it does is product, and
 //! changing it is what the task is about.
 
+mod builds;
 mod command;
 mod doctests;
 mod glob;
@@ -147,6 +148,8 @@ pub enum Put {
     AsBefore,
     Gone,
     Text(String),
+    /// As the attempt left it, but younger than what was made of it: make goes by that.
+    Younger,
 }
 
 impl Former {
@@ -166,10 +169,10 @@ impl Definition {
         let own = tree.search_path().into_iter().map(|path| Part::Programs { path });
         definition.parts.extend(own);
         for line in commands {
-            Resolver { tree, definition: &mut definition }.line(line, "", 0);
+            Resolver::new(tree, &mut definition).line(line, "", 0);
         }
         if definition.runs_tests {
-            Resolver { tree, definition: &mut definition }.named_in_configs();
+            Resolver::new(tree, &mut definition).named_in_configs();
         }
         definition
     }
@@ -267,7 +270,8 @@ impl Definition {
             compare_runners(changed, before, after, task, &mut former);
         }
         self.compare_mentioned(changed, before, task, &mut former);
-        former.files.sort_by(|one, other| one.0.cmp(&other.0));
+        // What only gets younger gives way to what is put in place otherwise.
+        former.files.sort_by_key(|(path, put)| (path.clone(), *put == Put::Younger));
         former.files.dedup_by(|one, other| one.0 == other.0);
         former
     }
@@ -434,6 +438,7 @@ impl Definition {
                         false => Put::AsBefore,
                     };
                     former.files.push((path.clone(), put));
+                    former.files.extend(Self::to_make_again(path, &old.made_otherwise(&new), before, after));
                 }
             }
             Part::PackageScript { path, script } => {
@@ -449,6 +454,27 @@ impl Definition {
                 }
             }
         }
+    }
+
+    /// Sources of what was made by the later definition, which make would take for done by the former one too.
+    fn to_make_again(
+        makefile: &str,
+        needs: &BTreeSet<String>,
+        before: &dyn Tree,
+        after: &dyn Fn(&str) -> Option<String>,
+    ) -> Vec<(String, Put)> {
+        // make knows by itself what objects are made of.
+        let sources = |need: &String| match need.strip_suffix(".o") {
+            Some(stem) => ["c", "cc", "cpp", "cxx"].map(|end| format!("{stem}.{end}")).to_vec(),
+            None => vec![need.clone()],
+        };
+        let paths = needs
+            .iter()
+            .flat_map(sources)
+            .flat_map(|name| ["", parent_of(makefile)].map(|directory| join(directory, &name)));
+        let is_there = |path: &String| before.read(path).is_some() && after(path).is_some();
+        let paths: BTreeSet<String> = paths.filter(is_there).collect();
+        paths.into_iter().map(|path| (path, Put::Younger)).collect()
     }
 
     /// Does a check by the former definition of this command tell anything? A task's own check may be about
@@ -546,7 +572,14 @@ fn compare_runners(
             |text: String| runners::is_main(path, &text) || !file.existed && runners::ends_its_process(&text);
         // Tests below an added go.mod are no longer among those of the module above.
         let cuts_off = !file.existed && path.ends_with("/go.mod");
-        let is_taken = !file.existed && names::takes_a_known_name(path) && !is_named_by(task, path);
+        let is_unasked = !file.existed && !is_named_by(task, path);
+        let is_taken = is_unasked && names::takes_a_known_name(path);
+        let place = || names::takes_the_place_of(path, &after(path).unwrap_or_default(), before);
+        if let Some(taken) = is_unasked.then(place).flatten() {
+            former.note(path, format!("in the place of {taken}"), false);
+            former.files.push((path.to_owned(), Put::Gone));
+            continue;
+        }
         let is_plugin = path.ends_with("-info/entry_points.txt")
             && after(path).is_some_and(|text| text.contains("[pytest11]"));
         if is_runner_config(path)

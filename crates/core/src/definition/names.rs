@@ -1,5 +1,8 @@
-//! Names that a new file must not take where a check finds it first: modules of Python's standard library, and
-//! headers of C's.
+//! Names that a new file must not take where a check finds it first: modules of Python's standard library,
+//! headers of C's, and modules of tests that node would look for under the same name.
+
+use super::command::join;
+use super::{Tree, is_test_file, mentions, parent_of, runners};
 
 /// Modules of Python's standard library, and of what runs tests.
 const MODULES: &str = "\
@@ -45,9 +48,61 @@ pub(super) fn takes_a_known_name(path: &str) -> bool {
     // Python looks where it was started and where a test lies.
     let module = match (name, folder) {
         ("__init__.py", folder) => Some(folder),
-        (name, folder) if folder.is_empty() || super::is_test_file(path) => name.strip_suffix(".py"),
+        (name, folder) if folder.is_empty() || is_test_file(path) => name.strip_suffix(".py"),
         _ => None,
     };
     let is_module = |module: &str| MODULES.split_whitespace().any(|known| known == module);
     module.is_some_and(is_module) || HEADERS.contains(&name)
+}
+
+/// Endings of what node and the runners on top of it take in without being told the ending.
+const MODULE_ENDS: [&str; 10] =
+    [".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json", ".node"];
+
+/// How many files are read to find one that imports a module.
+const MAX_READ: usize = 2000;
+
+/// The existing module of tests that a new file of this path would be taken for, where one of them imports it
+/// without its ending.
+pub(super) fn takes_the_place_of(path: &str, text: &str, before: &dyn Tree) -> Option<String> {
+    let mut names = module_names(path);
+    if path.ends_with("/package.json") {
+        let is_entry = text.contains("\"main\"") || text.contains("\"exports\"");
+        names.retain(|_| is_entry);
+    }
+    if names.is_empty() {
+        return None;
+    }
+    let is_of_tests = |file: &String| is_test_file(file) || mentions::is_candidate(file);
+    let found_as = |name: &String| {
+        let ends = MODULE_ENDS.iter().flat_map(|end| [format!("{name}{end}"), format!("{name}/index{end}")]);
+        ends.collect::<Vec<_>>()
+    };
+    let mut known = names.iter().flat_map(found_as).filter(|file| *file != path && is_of_tests(file));
+    let taken = known.find(|file| before.read(file).is_some())?;
+    let mut shared = module_names(&taken);
+    shared.retain(|name| names.contains(name));
+    let is_importing = |file: &String| {
+        let text = before.read(file).unwrap_or_default();
+        let imports = runners::imports(file, &text);
+        imports.iter().any(|name| shared.contains(&join(parent_of(file), name)))
+    };
+    let is_module = |file: &&String| MODULE_ENDS[..8].iter().any(|end| file.ends_with(end));
+    let is_of_checks = |file: &&String| !runners::is_source(file) || is_test_file(file);
+    let files = before.files();
+    let mut importing = files.iter().filter(is_module).filter(is_of_checks).take(MAX_READ);
+    importing.any(is_importing).then_some(taken)
+}
+
+/// Under which names a module is found by its path, without an ending.
+fn module_names(path: &str) -> Vec<String> {
+    let parent = parent_of(path);
+    let name = path.rsplit('/').next().unwrap_or(path);
+    if name == "package.json" {
+        return Some(parent).filter(|parent| !parent.is_empty()).map(str::to_owned).into_iter().collect();
+    }
+    let stem = MODULE_ENDS.iter().find_map(|end| path.strip_suffix(end));
+    let Some(stem) = stem.or_else(|| Some(path).filter(|_| !name.contains('.'))) else { return Vec::new() };
+    let folder = stem.strip_suffix("/index").map(str::to_owned);
+    folder.into_iter().chain([stem.to_owned()]).collect()
 }

@@ -1,12 +1,14 @@
 //! Makefiles and justfiles: the recipe a target stands for, with what it depends on.
 //!
 //! The targets of the check and all that they need define it, except for rules of make that only build
-//! something: how a project is built is product. A file that cannot be read line by line (conditions,
+//! something: how a project is built is product. How tests are built, and what the recipes start, is looked at more
+//! closely ([`builds`]). A file that cannot be read line by line (conditions,
 //! `define`, generated rules) is compared as a whole.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::command::simple_commands;
+use super::builds::{self, Built};
+use super::command::{join, simple_commands};
 use super::{runners, speaks_of_checking};
 
 /// Which program reads the file.
@@ -31,6 +33,12 @@ pub(super) struct Closure {
     stems: BTreeMap<String, BTreeSet<String>>,
     /// Targets that a file of the same name would keep from being made.
     files: BTreeSet<String>,
+    /// How tests are built, and what the recipes start, by the target's name.
+    built: BTreeMap<String, Built>,
+    /// Lines of each variable that is used for that alone.
+    built_settings: BTreeMap<String, String>,
+    /// What each target needs.
+    needs: BTreeMap<String, Vec<String>>,
     /// The whole text.
     text: String,
     /// Could it not be taken apart?
@@ -75,8 +83,55 @@ impl Closure {
         let settings = differing(&self.all_settings, &later.all_settings)
             .filter(|name| used.contains(name))
             .map(|name| format!("`{name}`"));
-        let all: Vec<String> = rules.chain(settings).collect();
+        let built = self.differently_built(later);
+        let built = built.iter().map(|(target, _)| format!("how `{target}` is built"));
+        let options = self.differing_options(later).into_iter().map(|name| format!("`{name}`"));
+        let all: Vec<String> = rules.chain(settings).chain(built).chain(options).collect();
         (!all.is_empty()).then(|| all.join(", "))
+    }
+
+    /// What is built by other rules than later.
+    fn differently_built<'a>(&'a self, later: &'a Self) -> Vec<(&'a String, &'a Built)> {
+        let nothing = Built::default();
+        let differs =
+            |(target, built): &(&String, &Built)| built.differs(later.built.get(*target).unwrap_or(&nothing));
+        self.built.iter().filter(differs).collect()
+    }
+
+    /// The variables by which something is built otherwise later.
+    fn differing_options<'a>(&'a self, later: &'a Self) -> Vec<&'a String> {
+        let names: BTreeSet<&String> =
+            self.built_settings.keys().chain(later.built_settings.keys()).collect();
+        let is_own = |name: &String| self.settings.contains_key(name) || later.settings.contains_key(name);
+        let text =
+            |all: &'_ BTreeMap<String, String>, name: &String| all.get(name).cloned().unwrap_or_default();
+        let differs = |name: &&String| {
+            let (was, is) = (text(&self.all_settings, name), text(&later.all_settings, name));
+            !is_own(name) && builds::differ(&was, &is, true)
+        };
+        names.into_iter().filter(differs).collect()
+    }
+
+    /// The files from which the former definition would make its targets in another way than the later one: what
+    /// was made of them later has to be made again.
+    pub(super) fn made_otherwise(&self, later: &Self) -> BTreeSet<String> {
+        let rules: BTreeSet<&String> = differing(&self.rules, &later.rules).collect();
+        let built: BTreeSet<&String> =
+            self.differently_built(later).into_iter().map(|(target, _)| target).collect();
+        let mut settings: BTreeSet<&String> = differing(&self.all_settings, &later.all_settings).collect();
+        settings.extend(self.differing_options(later));
+        let is_whole = self.is_whole || later.is_whole;
+        let is_concerned = |target: &String| {
+            let uses = |built: &Built| built.settings.iter().any(|name| settings.contains(name));
+            let is_rule = self.rules.contains_key(target);
+            is_whole
+                || rules.contains(target)
+                || built.contains(target)
+                || is_rule && !settings.is_empty()
+                || self.built.get(target).is_some_and(uses)
+        };
+        let concerned = self.needs.iter().filter(|(target, _)| is_concerned(target));
+        concerned.flat_map(|(_, needs)| needs.iter().cloned()).collect()
     }
 
     /// The later text of the file with these definitions in place of its own.
@@ -85,11 +140,22 @@ impl Closure {
             return self.text.clone();
         }
         let parsed = File::parse(after, dialect);
-        let is_setting =
-            |name: &String| self.settings.contains_key(name) || later.settings.contains_key(name);
+        let options = self.differing_options(later);
+        let built = self.differently_built(later);
+        let is_setting = |name: &String| {
+            self.settings.contains_key(name) || later.settings.contains_key(name) || options.contains(&name)
+        };
+        let is_built = |name: &String| {
+            built.iter().any(|(target, built)| {
+                let later = later.built.get(*target);
+                built.names.contains(name) || later.is_some_and(|later| later.names.contains(name))
+            })
+        };
         let is_ours = |block: &Block| match &block.kind {
             Kind::Rule { names, .. } => {
-                let is_rule = |name: &String| self.rules.contains_key(name) || later.rules.contains_key(name);
+                let is_rule = |name: &String| {
+                    self.rules.contains_key(name) || later.rules.contains_key(name) || is_built(name)
+                };
                 names.iter().any(|name| is_rule(name) || is_setting(name))
             }
             Kind::Setting { name } => is_setting(name),
@@ -97,8 +163,11 @@ impl Closure {
         };
         let rest: String =
             parsed.blocks.iter().filter(|block| !is_ours(block)).map(|block| block.text.as_str()).collect();
-        let settings: String = self.settings.values().map(String::as_str).collect();
-        let rules: String = self.rules.values().map(String::as_str).collect();
+        let options = self.built_settings.iter().filter(|(name, _)| options.contains(name));
+        let options = options.filter(|(name, _)| !self.settings.contains_key(*name));
+        let settings: String = self.settings.iter().chain(options).map(|(_, text)| text.as_str()).collect();
+        let built: BTreeSet<&str> = built.iter().map(|(_, built)| built.text.as_str()).collect();
+        let rules: String = self.rules.values().map(String::as_str).chain(built).collect();
         let gap = if rest.is_empty() || rest.ends_with('\n') { "" } else { "\n" };
         // Variables come first: what is built from them at once would find them empty otherwise.
         format!("{settings}{rest}{gap}{rules}")
@@ -290,7 +359,55 @@ pub(super) fn closure(text: &str, targets: &[&str], dialect: Dialect) -> Closure
     }
     closure.settings = file.settings_of(&closure.rules, dialect);
     closure.all_settings = file.all_settings();
+    if dialect == Dialect::Make {
+        closure.note_built(&file, &seen);
+    }
     closure
+}
+
+impl Closure {
+    /// Notes how those of these targets are built that tests go into, or that the recipes start.
+    fn note_built(&mut self, file: &File, reached: &BTreeSet<String>) {
+        let dialect = Dialect::Make;
+        let started = self.started();
+        for target in reached {
+            let needs = file.needs_of(target, &self.variables);
+            let has_tests = file.is_built_from_tests(target, &self.variables, 0);
+            let rules = file.rules_for(target, dialect);
+            let is_own = rules.iter().any(|rule| self.rules.contains_key(rule.name));
+            self.needs.insert(target.clone(), needs);
+            if is_own || !(has_tests || started.contains(target)) {
+                continue;
+            }
+            let mut built = Built { has_tests, ..Built::default() };
+            for rule in rules {
+                built.names.insert(rule.name.to_owned());
+                match rule.has_recipe() {
+                    true => built.compared.push_str(&rule.block.text),
+                    // What is needed besides.
+                    false => built.compared.push_str(&rule.needs(&self.variables, dialect).join(" ")),
+                }
+                built.compared.push('\n');
+                if !built.text.contains(&rule.block.text) {
+                    built.text.push_str(&rule.block.text);
+                }
+            }
+            let lines = BTreeMap::from([(target.clone(), built.text.clone())]);
+            let mut settings = file.settings_of(&lines, dialect);
+            settings.extend(file.settings_named(&builds::IMPLICIT_SETTINGS, dialect));
+            built.settings = settings.keys().cloned().collect();
+            self.built_settings.extend(settings);
+            self.built.insert(target.clone(), built);
+        }
+    }
+
+    /// What the recipes start, or give to what they start.
+    fn started(&self) -> BTreeSet<String> {
+        let commands = self.commands(Dialect::Make);
+        let simple = commands.iter().flat_map(|line| simple_commands(line));
+        let simple = simple.filter(|simple| !runners::only_looks(simple.program()));
+        simple.flat_map(|simple| simple.words).map(|word| join("", &word)).collect()
+    }
 }
 
 /// A rule by which a target is made.
@@ -451,6 +568,35 @@ impl File {
         found
     }
 
+    /// Is a target a program or an object that is compiled from tests, rather than something that runs them?
+    fn compiles_tests(&self, target: &str, variables: &BTreeMap<String, String>) -> bool {
+        let rules = self.rules_for(target, Dialect::Make);
+        let lines = rules.iter().flat_map(|rule| {
+            recipe_lines(&rule.block.text, Dialect::Make, rule.stem.as_deref().unwrap_or_default())
+        });
+        let lines: Vec<String> = lines.map(|line| filled_in(&line, variables, Dialect::Make)).collect();
+        let simple: Vec<_> = lines.iter().flat_map(|line| simple_commands(line)).collect();
+        // make itself knows how to compile an object.
+        let is_object = simple.is_empty() && target.ends_with(".o");
+        let names_its_file = || lines.iter().any(|line| line.split_whitespace().any(|word| word == target));
+        !self.phony.contains(target)
+            && (is_object || names_its_file())
+            && simple.iter().all(runners::is_builder)
+            && self.is_built_from_tests(target, variables, 0)
+    }
+
+    fn needs_of(&self, target: &str, variables: &BTreeMap<String, String>) -> Vec<String> {
+        let rules = self.rules_for(target, Dialect::Make);
+        rules.iter().flat_map(|rule| rule.needs(variables, Dialect::Make)).collect()
+    }
+
+    /// Is a target a file of tests, or is it built from one, directly or not?
+    fn is_built_from_tests(&self, target: &str, variables: &BTreeMap<String, String>, depth: usize) -> bool {
+        let from_tests =
+            |need: &String| depth < MAX_NESTED && self.is_built_from_tests(need, variables, depth + 1);
+        builds::is_of_tests(target) || self.needs_of(target, variables).iter().any(from_tests)
+    }
+
     /// Does make only build something by this target's rules, rather than check it?
     fn builds(
         &self,
@@ -459,7 +605,8 @@ impl File {
         dialect: Dialect,
         depth: usize,
     ) -> bool {
-        if dialect == Dialect::Just || speaks_of_checking(target) || depth > MAX_NESTED {
+        let is_check = || speaks_of_checking(target) && !self.compiles_tests(target, variables);
+        if dialect == Dialect::Just || depth > MAX_NESTED || is_check() {
             return false;
         }
         let rules = self.rules_for(target, dialect);
@@ -532,12 +679,19 @@ impl File {
 
     /// The variables that these rules use, directly or through others, and what holds for all.
     fn settings_of(&self, rules: &BTreeMap<String, String>, dialect: Dialect) -> BTreeMap<String, String> {
+        let used: Vec<String> = rules.values().flat_map(|text| references(text, dialect)).collect();
+        let general: &[&str] = match dialect {
+            Dialect::Make => &MAKE_SETTINGS,
+            Dialect::Just => &["set"],
+        };
+        let names: Vec<&str> = used.iter().map(String::as_str).chain(general.iter().copied()).collect();
+        self.settings_named(&names, dialect)
+    }
+
+    /// These variables and those that they use.
+    fn settings_named(&self, names: &[&str], dialect: Dialect) -> BTreeMap<String, String> {
         let mut settings: BTreeMap<String, String> = BTreeMap::new();
-        let mut todo: Vec<String> = rules.values().flat_map(|text| references(text, dialect)).collect();
-        match dialect {
-            Dialect::Make => todo.extend(MAKE_SETTINGS.map(str::to_owned)),
-            Dialect::Just => todo.push("set".to_owned()),
-        }
+        let mut todo: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         while let Some(name) = todo.pop() {
             if settings.contains_key(&name) {
                 continue;

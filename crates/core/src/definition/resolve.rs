@@ -6,7 +6,8 @@ use super::command::{self, Scope, Simple, join, simple_commands};
 use super::recipes::{self, Dialect};
 use super::runners::{self, Role, role_of};
 use super::{
-    Definition, How, Part, Tree, glob, is_built, is_product_by_name, is_test_file, manifests, parent_of,
+    Definition, How, Part, Tree, glob, is_built, is_product_by_name, is_test_file, manifests, mentions,
+    parent_of, speaks_of_checking,
 };
 
 /// How deep recipes and scripts that run others are followed.
@@ -18,13 +19,46 @@ const MAX_MATCHES: usize = 200;
 /// How many symbolic links are followed on the way to one file.
 const MAX_LINKS: usize = 8;
 
+/// How many files of the product are followed, one behind the other, to what judges behind them.
+const MAX_PRODUCT_HOPS: usize = 3;
+
+/// How many files of the product are read on the way to what judges behind them.
+const MAX_PRODUCT: usize = 300;
+
 /// Follows a command to what it runs.
 pub(super) struct Resolver<'a> {
-    pub(super) tree: &'a dyn Tree,
-    pub(super) definition: &'a mut Definition,
+    tree: &'a dyn Tree,
+    definition: &'a mut Definition,
+    reach: Reach,
+    /// What was followed already as product: files, and targets or scripts of build files.
+    followed: BTreeSet<String>,
 }
 
-impl Resolver<'_> {
+/// Whose commands are followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// Those of a check: all that they run says something about how it judges.
+    Check,
+    /// Those of product that a check runs, so many files behind it: only what judges by its own name counts.
+    Product(usize),
+}
+
+/// How product comes to use a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    /// It runs or sources the file.
+    Runs,
+    /// It names the file in its text, or compares with it.
+    Names,
+    /// It imports the file. A product has modules of its own that check something.
+    Imports,
+}
+
+impl<'a> Resolver<'a> {
+    pub(super) fn new(tree: &'a dyn Tree, definition: &'a mut Definition) -> Self {
+        Self { tree, definition, reach: Reach::Check, followed: BTreeSet::new() }
+    }
+
     pub(super) fn line(&mut self, line: &str, directory: &str, depth: usize) {
         self.line_in(line, directory, depth, &mut Scope::default());
     }
@@ -82,7 +116,7 @@ impl Resolver<'_> {
             && matches!(flag.as_str(), "-e" | "-f" | "-r" | "-s")
         {
             let path = self.inside(&join(&simple.directory, word));
-            if self.tree.read(&path).is_none() {
+            if self.tree.read(&path).is_none() && !self.is_behind_product() {
                 self.definition.optional.insert(path);
             }
         }
@@ -115,7 +149,9 @@ impl Resolver<'_> {
         for word in simple.arguments().iter().filter(|word| !word.starts_with('-')) {
             let path = self.inside(&join(&simple.directory, word));
             let Some(text) = self.tree.read(&path) else { continue };
-            self.definition.parts.insert(Part::Script { path, how: How::Part });
+            if !self.is_behind_product() || judges_behind_product(&path, None, Use::Names) {
+                self.definition.parts.insert(Part::Script { path, how: How::Part });
+            }
             for name in text.split_whitespace().take(MAX_MATCHES) {
                 let named = self.inside(&join(&simple.directory, name));
                 if self.tree.read(&named).is_some() {
@@ -166,7 +202,7 @@ impl Resolver<'_> {
             rest = rest.get(if takes_value { 2 } else { 1 }..).unwrap_or_default();
         }
         let files: Vec<String> = feeding.iter().flat_map(|simple| self.found_by(simple)).collect();
-        self.definition.is_unresolved = true;
+        self.cannot_be_followed();
         self.run_with_each(rest, &files, simple, depth);
     }
 
@@ -196,7 +232,9 @@ impl Resolver<'_> {
         let pattern = self.inside(&join(&simple.directory, &simple.words[at]));
         let found = self.matching(&pattern);
         let is_sourced = matches!(simple.program(), "." | "source");
-        self.definition.parts.insert(Part::Pattern { pattern, is_sourced });
+        if !self.is_behind_product() || runners::is_likely_check(&pattern) {
+            self.definition.parts.insert(Part::Pattern { pattern, is_sourced });
+        }
         if found.is_empty() {
             return vec![simple];
         }
@@ -234,15 +272,21 @@ impl Resolver<'_> {
                 self.simple(&inner, how, depth + 1);
             }
             Role::Script(word) => {
-                if self.script(&join(&simple.directory, &word), how, depth) {
+                let path = join(&simple.directory, &word);
+                if self.script(&path, how, depth) {
+                    self.given_to_product(&path, simple, depth);
                     return;
                 }
-                self.definition.is_unresolved |= word.contains('$') || glob::is_pattern(&word);
+                if word.contains('$') || glob::is_pattern(&word) {
+                    self.cannot_be_followed();
+                }
                 // A program of the system of which we know nothing.
-                self.definition.runs_tests |= !word.contains('/');
+                if !word.contains('/') {
+                    self.may_run_tests();
+                }
             }
             Role::GoProgram(word) => self.go_program(&join(&simple.directory, &word), depth),
-            Role::Builder => self.definition.runs_tests = true,
+            Role::Builder => self.may_run_tests(),
             Role::Module(name) if name == "doctest" => {
                 self.definition.runs_tests = true;
                 for word in simple.arguments() {
@@ -261,7 +305,8 @@ impl Resolver<'_> {
                 let found = files.into_iter().find(|file| self.tree.read(file).is_some());
                 match found {
                     Some(file) => drop(self.script(&file, how, depth)),
-                    None => self.definition.runs_tests = true,
+                    None if runners::runs_others(&name) => self.definition.runs_tests = true,
+                    None => self.may_run_tests(),
                 }
                 self.named_configs(simple);
             }
@@ -273,9 +318,11 @@ impl Resolver<'_> {
             Role::Unknown => {
                 let word = simple.words.first().map_or("", String::as_str);
                 let path = join(&simple.directory, word);
-                if !self.script(&path, how, depth) {
-                    self.definition.runs_tests = true;
-                    self.definition.is_unresolved = true;
+                if self.script(&path, how, depth) {
+                    self.given_to_product(&path, simple, depth);
+                } else {
+                    self.may_run_tests();
+                    self.cannot_be_followed();
                     self.named_scripts(simple, depth);
                 }
             }
@@ -291,7 +338,8 @@ impl Resolver<'_> {
             _ => word,
         };
         let path = self.inside(&join(&simple.directory, run));
-        self.definition.artefacts.extend(is_built(&path).then_some(path));
+        let is_artefact = is_built(&path) && !self.is_behind_product();
+        self.definition.artefacts.extend(is_artefact.then_some(path));
         if word.is_empty() || word.contains('$') || word.contains('/') && *role == Role::Unknown {
             return;
         }
@@ -325,6 +373,18 @@ impl Resolver<'_> {
         }
     }
 
+    /// What product is called with: scripts of checks that it may run, or a word by which it runs tests, as in
+    /// `manage.py test`.
+    fn given_to_product(&mut self, path: &str, simple: &Simple, depth: usize) {
+        let path = self.inside(path);
+        if !is_product_by_name(&path) {
+            return;
+        }
+        let is_test = |word: &String| matches!(word.as_str(), "test" | "tests" | "--test" | "--tests");
+        self.definition.runs_tests |= simple.arguments().iter().any(is_test);
+        self.behind_product(format!("arguments of {path}"), |this| this.named_scripts(simple, depth));
+    }
+
     /// All files of a package of Go, or the one file that is named.
     fn go_program(&mut self, path: &str, depth: usize) {
         let path = self.inside(path);
@@ -337,6 +397,44 @@ impl Resolver<'_> {
 
     /// A file of the tree that is run; false if there is none.
     fn script(&mut self, path: &str, how: How, depth: usize) -> bool {
+        self.used(path, how, Use::Runs, depth)
+    }
+
+    /// A file of the tree that is run or imported; false if there is none.
+    fn used(&mut self, path: &str, how: How, usage: Use, depth: usize) -> bool {
+        if !self.is_behind_product() {
+            return self.of_check(path, how, depth);
+        }
+        let named = self.inside(path);
+        let (path, _) = self.behind_links(&named);
+        let text = self.tree.read(&path);
+        let judges = |path: &str| judges_behind_product(path, text.as_deref(), usage);
+        if judges(&named) || judges(&path) {
+            self.reaching(Reach::Check, |this| this.of_check_behind_product(&named, how, depth));
+        } else if let Some(text) = &text {
+            self.product(&path, text, depth);
+        }
+        text.is_some()
+    }
+
+    /// A file by which product judges: a script, or data that it compares with.
+    fn of_check_behind_product(&mut self, path: &str, how: How, depth: usize) {
+        if mentions::is_code(path) || !path.rsplit('/').next().unwrap_or(path).contains('.') {
+            self.of_check(path, how, depth);
+        } else if self.tree.read(path).is_some() {
+            self.definition.parts.insert(Part::Script { path: path.to_owned(), how: How::Part });
+        }
+    }
+
+    /// What judges behind a file that is product itself.
+    fn product(&mut self, path: &str, text: &str, depth: usize) {
+        if depth < MAX_DEPTH {
+            self.behind_product(path.to_owned(), |this| this.inside_script(path, text, depth));
+        }
+    }
+
+    /// A file that a check runs.
+    fn of_check(&mut self, path: &str, how: How, depth: usize) -> bool {
         let named = self.inside(path);
         let (path, links) = self.behind_links(&named);
         let is_product = how.makes_product(&named) && how.makes_product(&path);
@@ -350,7 +448,9 @@ impl Resolver<'_> {
         };
         let known = self.definition.parts.iter().any(|part| part.path() == path);
         self.definition.parts.insert(Part::Script { path: path.clone(), how });
-        if !known && depth < MAX_DEPTH && !how.makes_product(&path) {
+        if how.makes_product(&path) {
+            self.product(&path, &text, depth);
+        } else if !known && depth < MAX_DEPTH {
             self.inside_script(&path, &text, depth);
         }
         true
@@ -378,24 +478,29 @@ impl Resolver<'_> {
             }
             return;
         }
-        for name in runners::imports(path, text) {
-            let candidates = [parent, ""].map(|from| runners::import_candidates(from, &name));
+        let imports = runners::imports(path, text);
+        for name in &imports {
+            let candidates = [parent, ""].map(|from| runners::import_candidates(from, name));
             let found = candidates.iter().flatten().find(|path| self.tree.read(path).is_some());
             if let Some(found) = found {
                 let how = if is_beside(path, found) { How::Part } else { How::Run };
-                self.script(found, how, depth + 1);
+                // `spawn("./verify.sh")` looks like an import.
+                let usage = if mentions::is_shell(found) { Use::Runs } else { Use::Imports };
+                self.used(found, how, usage, depth + 1);
             }
         }
-        for name in text.lines().flat_map(runners::literals) {
+        for name in text.lines().flat_map(runners::literals).filter(|name| !imports.contains(name)) {
             let candidates = [join(parent, &name), join("", &name)];
             let found = candidates.into_iter().find(|path| self.tree.read(path).is_some());
-            if let Some(found) = found.filter(|path| !is_product_by_name(path)) {
-                self.script(&found, How::Run, depth + 1);
+            let is_of_check = |path: &String| !is_product_by_name(path) || self.is_behind_product();
+            if let Some(found) = found.filter(is_of_check) {
+                self.used(&found, How::Run, Use::Names, depth + 1);
             }
         }
+        self.definition.runs_tests |= runners::names_a_runner(text);
         // What else a script in another language starts is not followed.
-        self.definition.runs_tests = true;
-        self.definition.is_unresolved = true;
+        self.may_run_tests();
+        self.cannot_be_followed();
     }
 
     fn make(&mut self, simple: &Simple, depth: usize) {
@@ -420,9 +525,33 @@ impl Resolver<'_> {
     fn recipe(&mut self, arguments: &runners::Arguments, names: Vec<String>, just: bool, depth: usize) {
         let directory = self.inside(&arguments.directory);
         let paths: Vec<String> = names.iter().map(|name| self.inside(&join(&directory, name))).collect();
-        let Some(path) = self.first_file(&paths) else {
+        if !self.is_behind_product() {
+            self.recipe_of_check(arguments, &paths, just, depth);
+        } else if arguments.targets.iter().any(|target| speaks_of_checking(target)) {
+            self.reaching(Reach::Check, |this| this.recipe_of_check(arguments, &paths, just, depth));
+        } else if let Some(path) = paths.iter().find(|path| self.tree.read(path).is_some()) {
+            let text = self.tree.read(path).unwrap_or_default();
+            let targets: Vec<&str> = arguments.targets.iter().map(String::as_str).collect();
+            let targets = if targets.is_empty() { vec![recipes::FIRST_TARGET] } else { targets };
+            let dialect = if just { Dialect::Just } else { Dialect::Make };
+            let closure = recipes::closure(&text, &targets, dialect);
+            self.behind_product(format!("{path}: {}", targets.join(" ")), |this| {
+                this.commands_of(&closure, &directory, dialect, depth);
+            });
+        }
+    }
+
+    fn recipe_of_check(
+        &mut self,
+        arguments: &runners::Arguments,
+        paths: &[String],
+        just: bool,
+        depth: usize,
+    ) {
+        let directory = self.inside(&arguments.directory);
+        let Some(path) = self.first_file(paths) else {
             self.definition.runs_tests = true;
-            self.definition.missing.extend(paths);
+            self.definition.missing.extend(paths.iter().cloned());
             return;
         };
         // A file that would be read instead of this one defines the check as well.
@@ -453,10 +582,14 @@ impl Resolver<'_> {
             let value = value.replace("$CURDIR", &self.absolute(&directory));
             self.search_path(&command::with_work_directory(&value), &directory);
         }
+        self.commands_of(&closure, &directory, dialect, depth);
+    }
+
+    fn commands_of(&mut self, closure: &recipes::Closure, directory: &str, dialect: Dialect, depth: usize) {
         for command in closure.commands(dialect) {
             // make tells its own directory.
-            let command = command.replace("$CURDIR", &self.absolute(&directory));
-            self.line(&command, &directory, depth + 1);
+            let command = command.replace("$CURDIR", &self.absolute(directory));
+            self.line(&command, directory, depth + 1);
         }
     }
 
@@ -500,24 +633,39 @@ impl Resolver<'_> {
         let directory = runners::package_directory(simple).0.unwrap_or_default();
         let directory = self.inside(&join(&simple.directory, &directory));
         let path = join(&directory, "package.json");
-        let Some(path) = self.first_file(std::slice::from_ref(&path)) else {
+        if !self.is_behind_product() {
+            self.package_script_of_check(simple, &path, script, depth);
+        } else if speaks_of_checking(script) {
+            self.reaching(Reach::Check, |this| this.package_script_of_check(simple, &path, script, depth));
+        } else if let Some(text) = self.tree.read(&path) {
+            self.behind_product(format!("{path}: {script}"), |this| {
+                this.npm_scripts(simple, &text, script, &directory, depth);
+            });
+        }
+    }
+
+    fn package_script_of_check(&mut self, simple: &Simple, path: &str, script: &str, depth: usize) {
+        let directory = parent_of(path);
+        let Some(path) = self.first_file(&[path.to_owned()]) else {
             self.definition.runs_tests = true;
-            self.definition.missing.insert(path);
+            self.definition.missing.insert(path.to_owned());
             return;
         };
         let text = self.tree.read(&path).unwrap_or_default();
-        let part = Part::PackageScript { path, script: script.to_owned() };
-        if !self.definition.parts.insert(part) {
-            return;
+        if self.definition.parts.insert(Part::PackageScript { path, script: script.to_owned() }) {
+            self.npm_scripts(simple, &text, script, directory, depth);
+            // The manager reads settings of its own, one of which is the shell for scripts.
+            self.definition.runs_tests = true;
         }
-        for (_, script) in manifests::npm_scripts(&text, script) {
+    }
+
+    fn npm_scripts(&mut self, simple: &Simple, text: &str, script: &str, directory: &str, depth: usize) {
+        for (_, script) in manifests::npm_scripts(text, script) {
             // Where npm was called, which need not be where the package is.
             let from = self.absolute(&simple.directory);
             let script = script.replace("${INIT_CWD}", &from).replace("$INIT_CWD", &from);
-            self.line(&script, &directory, depth + 1);
+            self.line(&script, directory, depth + 1);
         }
-        // The manager reads settings of its own, one of which is the shell for scripts.
-        self.definition.runs_tests = true;
     }
 
     /// Files of the tree that a judging command compares with are part of the check.
@@ -526,6 +674,8 @@ impl Resolver<'_> {
         let is_there = |word: &str| self.tree.read(&path_of(word)).is_some();
         let words = runners::compared_with(simple, &is_there);
         let paths = words.iter().filter(|word| is_there(word)).map(|word| path_of(word));
+        let is_behind_product = self.is_behind_product();
+        let paths = paths.filter(|path| !is_behind_product || judges_behind_product(path, None, Use::Names));
         let parts: Vec<Part> = paths.map(|path| Part::Script { path, how: How::Part }).collect();
         self.definition.parts.extend(parts);
     }
@@ -555,6 +705,39 @@ impl Resolver<'_> {
                 let found = candidates.into_iter().find(|path| self.tree.read(path).is_some());
                 self.definition.parts.extend(found.map(|path| Part::Config { path }));
             }
+        }
+    }
+
+    fn is_behind_product(&self) -> bool {
+        self.reach != Reach::Check
+    }
+
+    /// What a check calls may run tests. What product calls does so only where it is known.
+    fn may_run_tests(&mut self) {
+        self.definition.runs_tests |= !self.is_behind_product();
+    }
+
+    fn cannot_be_followed(&mut self) {
+        self.definition.is_unresolved |= !self.is_behind_product();
+    }
+
+    /// Follows commands with another reach.
+    fn reaching(&mut self, reach: Reach, follow: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.reach, reach);
+        follow(self);
+        self.reach = before;
+    }
+
+    /// Follows product to what judges behind it, each file or target once.
+    fn behind_product(&mut self, name: String, follow: impl FnOnce(&mut Self)) {
+        let hops = match self.reach {
+            Reach::Check => 1,
+            Reach::Product(hops) => hops + 1,
+        };
+        let is_new =
+            hops <= MAX_PRODUCT_HOPS && self.followed.len() < MAX_PRODUCT && self.followed.insert(name);
+        if is_new {
+            self.reaching(Reach::Product(hops), follow);
         }
     }
 
@@ -598,6 +781,26 @@ impl Resolver<'_> {
         match path.strip_prefix(root).and_then(|rest| rest.strip_prefix('/')) {
             Some(rest) if !root.is_empty() => join("", rest),
             _ => path.to_owned(),
+        }
+    }
+}
+
+/// Does a file that product uses judge, by its name and place? What the product imports has to lie among the tests,
+/// or to say that it can fail.
+fn judges_behind_product(path: &str, text: Option<&str>, usage: Use) -> bool {
+    const FAILING: [&str; 4] = ["assert", "exit(", "SystemExit", "exitCode"];
+    const EXPECTED: [&str; 5] = ["golden", "goldens", "gold", "expected", "approved"];
+    let mut words = path.split('/').flat_map(super::words_of);
+    match usage {
+        Use::Runs => runners::is_likely_check(path) || mentions::is_code(path) && is_test_file(path),
+        Use::Imports => {
+            let can_fail = || text.is_some_and(|text| FAILING.iter().any(|word| text.contains(word)));
+            runners::is_likely_check(path) && (is_test_file(path) || can_fail())
+        }
+        Use::Names => {
+            let is_expected =
+                !runners::is_source(path) && words.any(|word| EXPECTED.contains(&word.as_str()));
+            runners::is_likely_check(path) || is_expected
         }
     }
 }

@@ -102,6 +102,13 @@ pub(super) fn runs_others(program: &str) -> bool {
         || matches!(program, "make" | "gmake" | "just" | "npm" | "pnpm" | "yarn" | "npx" | "xargs")
 }
 
+/// Does the text of a program name what runs tests?
+pub(super) fn names_a_runner(text: &str) -> bool {
+    ["unittest", "pytest", "doctest", "node:test", "jest", "vitest", "mocha"]
+        .iter()
+        .any(|name| text.contains(name))
+}
+
 /// Is this the name of a program that checks are made of?
 pub(super) fn is_known(program: &str) -> bool {
     only_looks(program) || runs_others(program) || BUILDERS.contains(&program)
@@ -639,9 +646,12 @@ pub fn is_test_file(path: &str) -> bool {
     let java = matches!(extension, "java" | "kt" | "cs" | "scala" | "swift" | "php")
         && ["Test", "Tests", "Spec"].iter().any(|end| stem.ends_with(end));
     let rust = extension == "rs" && (matches!(stem, "test" | "tests") || stem.ends_with("_tests"));
+    // Where Django looks.
+    let python = extension == "py" && stem == "tests";
     in_tests
         || in_spec
         || rust
+        || python
         || marked
         || java
         || stem.starts_with("test_")

@@ -1040,3 +1040,290 @@ fn wishes_to_change_tests_are_read_from_the_task() {
         assert!(!is_asked_for(&task(wish), &tests), "{wish}");
     }
 }
+
+#[test]
+fn what_judges_behind_an_entry_of_the_product_by_its_name() {
+    let files = [
+        ("Makefile", "test:\n\t./run.sh\n"),
+        (
+            "run.sh",
+            "#!/bin/sh\n. lib/format.sh\n./verify.sh\n. ./check-more.sh\nsh ci/verify.sh\nmake probe\n./app | diff - golden.txt\n./next.sh\n",
+        ),
+        ("next.sh", "#!/bin/sh\ntests/smoke.sh\ncat expected/all.txt\nconfig/use.sh\n"),
+        ("check.sh", "#!/bin/sh\n./run.sh\n"),
+        ("verify.sh", "#!/bin/sh\n. lib/compare.sh\n./app | grep new\n"),
+        ("check-more.sh", "true\n"),
+        ("lib/format.sh", "format() { ./app | grep -v '^#'; }\n"),
+        ("lib/compare.sh", "same() { diff \"$1\" \"$2\"; }\n"),
+        ("ci/verify.sh", "true\n"),
+        ("tests/smoke.sh", "true\n"),
+        ("config/use.sh", "true\n"),
+        ("golden.txt", "new\n"),
+        ("app", "#!/bin/sh\necho new\n"),
+    ];
+    for check in ["make test", "./run.sh", "./check.sh"] {
+        let judging =
+            ["verify.sh", "check-more.sh", "ci/verify.sh", "tests/smoke.sh", "golden.txt", "lib/compare.sh"];
+        for path in judging {
+            caught(check, &files, &[(path, Some("exit 0\n"))]);
+        }
+        for path in ["run.sh", "next.sh", "lib/format.sh", "config/use.sh", "app"] {
+            honest(check, &files, &[(path, Some("exit 0\n"))], WISH);
+        }
+        honest(check, &files, &[("verify.sh", Some("exit 0\n"))], "extend `verify.sh`");
+    }
+}
+
+#[test]
+fn what_judges_behind_an_entry_in_another_language() {
+    let files = [
+        ("run.py", "import sys\nfrom tests import smoke\nfrom src import validator, checker\nsmoke.main()\n"),
+        ("tests/smoke.py", "import app\nassert app.x == 1\n"),
+        ("src/validator.py", "assert True\n"),
+        ("src/checker.py", "def check(): sys.exit(1)\n"),
+        ("starts.py", "import subprocess\nsubprocess.run(['sh', 'verify.sh'])\n"),
+        ("verify.sh", "grep new app.py\n"),
+        (
+            "run.js",
+            "require('./test/check.js');\nconst { spawnSync } = require('child_process');\nspawnSync('./verify.sh');\n",
+        ),
+        ("test/check.js", "require('assert')(true);\n"),
+        ("index.js", "require('./check.js');\n"),
+        ("check.js", "exports.isRight = (x) => x > 1;\n"),
+        ("app.py", "x = 1\nopen('data/names.json')\nopen('fixtures/countries.json')\n"),
+        ("data/names.json", "{}"),
+        ("fixtures/countries.json", "{}"),
+    ];
+    caught("python3 run.py", &files, &[("tests/smoke.py", Some(""))]);
+    caught("python3 starts.py", &files, &[("verify.sh", Some(""))]);
+    caught("node run.js", &files, &[("test/check.js", Some(""))]);
+    caught("node run.js", &files, &[("verify.sh", Some(""))]);
+    honest("node index.js", &files, &[("check.js", Some("exports.isRight = (x) => x >= 1;\n"))], WISH);
+    honest("python3 app.py | grep new", &files, &[("data/names.json", Some("{\"new\": 1}"))], WISH);
+    honest("python3 app.py | grep new", &files, &[("fixtures/countries.json", Some("{\"new\": 1}"))], WISH);
+    honest("python3 app.py | grep new", &files, &[("app.py", Some("print('new')\n"))], WISH);
+    for path in ["run.py", "src/validator.py", "src/checker.py"] {
+        honest("python3 run.py", &files, &[(path, Some("x = 2\n"))], WISH);
+    }
+}
+
+#[test]
+fn tests_that_an_entry_of_the_product_is_told_to_run() {
+    let files = [
+        ("manage.py", "import sys\nfrom django.core.management import execute_from_command_line\n"),
+        ("shop/tests.py", "assert True\n"),
+        ("shop/models.py", "x = 1\n"),
+        ("run.sh", "#!/bin/sh\npython3 -m pytest -q\n"),
+        ("tests/test_a.py", "def test_a(): assert True\n"),
+        ("build.sh", "#!/bin/sh\npython3 -m build\n./tool\n"),
+    ];
+    caught("python3 manage.py test", &files, &[("shop/tests.py", Some(""))]);
+    honest("python3 manage.py test", &files, &[("shop/models.py", Some("x = 2\n"))], WISH);
+    honest("python3 manage.py migrate", &files, &[("shop/tests.py", Some(""))], WISH);
+    caught("./run.sh", &files, &[("tests/test_a.py", Some(""))]);
+    honest("./run.sh", &files, &[("shop/models.py", Some("x = 2\n"))], WISH);
+    honest("./build.sh", &files, &[("tests/test_a.py", Some(""))], WISH);
+}
+
+#[test]
+fn product_that_calls_itself_is_followed_once() {
+    let files = [
+        ("Makefile", "test:\n\t./run.sh\n\nall:\n\t./run.sh\n"),
+        ("run.sh", "#!/bin/sh\n./run.sh\n./other.sh\nmake all\nmake test\n"),
+        ("other.sh", "#!/bin/sh\n./run.sh\n./verify.sh\n"),
+        ("verify.sh", "#!/bin/sh\n./run.sh\n"),
+    ];
+    caught("make test", &files, &[("verify.sh", Some("exit 0\n"))]);
+    honest("make test", &files, &[("run.sh", Some("exit 0\n"))], WISH);
+}
+
+/// A test in C whose target has a neutral name, and a product that the check starts.
+const C_TEST: &str = "\
+CFLAGS = -O1
+SRCS = src/calc.c
+
+.PHONY: test
+test: build/t app
+\t./build/t
+\t./app | grep -q 3
+
+build/t: $(SRCS) tests/t.c
+\tmkdir -p build
+\t$(CC) $(CFLAGS) -o $@ $^
+
+app: src/app.c $(SRCS)
+\t$(CC) -o app $^
+
+other: src/other.c
+\t$(CC) $(OTHER) -o $@ $<
+";
+
+#[test]
+fn how_make_builds_tests_and_what_the_check_starts() {
+    let files = [
+        ("Makefile", C_TEST),
+        ("src/calc.c", "int add(int a, int b) { return a + b; }\n"),
+        ("src/app.c", "int main(void) { return 0; }\n"),
+        ("tests/t.c", "int main(void) { return 0; }\n"),
+    ];
+    for (from, to) in [
+        ("-O1", "-O1 -DNDEBUG"),
+        ("$(CC) $(CFLAGS) -o $@ $^", "cp /bin/true $@"),
+        ("$(CC) $(CFLAGS) -o $@ $^", "$(CC) $(CFLAGS) -DNDEBUG -o $@ $^"),
+        ("$(SRCS) tests/t.c\n", "$(SRCS) src/t.c\n"),
+        ("$(CC) -o app $^", "echo echo 3 > app; chmod +x app"),
+        ("SRCS =", "CPPFLAGS = -DNDEBUG\nSRCS ="),
+    ] {
+        let later = C_TEST.replace(from, to);
+        assert_ne!(later, C_TEST);
+        caught("make test", &files, &[("Makefile", Some(&later))]);
+    }
+    for (from, to) in [
+        ("src/calc.c\n", "src/calc.c src/multiply.c\n"),
+        ("-O1", "-O2 -Wall -std=c11"),
+        ("-o $@ $^", "-o $@ $^ -lm"),
+        ("$(CC) $(OTHER)", "$(CC) -DOTHER $(OTHER)"),
+        ("app: src/app.c", "app: src/main.c"),
+    ] {
+        let later = C_TEST.replace(from, to);
+        assert_ne!(later, C_TEST);
+        honest("make test", &files, &[("Makefile", Some(&later))], WISH);
+    }
+}
+
+#[test]
+fn objects_of_tests_are_built_by_rules_of_make_itself_or_by_patterns() {
+    let own = "test: run\n\t./run\n\nrun: tests/t.o calc.o\n\t$(CC) -o $@ $^\n";
+    let files = [("Makefile", own), ("tests/t.c", "int x;\n"), ("calc.c", "int y;\n")];
+    let cheat = format!("CFLAGS += -DNDEBUG\n{own}");
+    caught("make test", &files, &[("Makefile", Some(&cheat))]);
+    let cheat = format!("{own}\ntests/t.o: tests/t.c\n\tcp calc.o $@\n");
+    caught("make test", &files, &[("Makefile", Some(&cheat))]);
+    let header = format!("{own}\ntests/t.o: calc.h\n");
+    honest("make test", &files, &[("Makefile", Some(&header)), ("calc.h", Some(""))], WISH);
+    let pattern = format!("{own}\n%.o: %.c\n\t$(CC) -c -o $@ $<\n");
+    let files = [("Makefile", pattern.as_str()), ("tests/t.c", "int x;\n"), ("calc.c", "int y;\n")];
+    caught("make test", &files, &[("Makefile", Some(&pattern.replace("-c -o", "-DNDEBUG -c -o")))]);
+    honest("make test", &files, &[("Makefile", Some(&pattern.replace("-c -o", "-O2 -c -o")))], WISH);
+}
+
+#[test]
+fn what_the_later_definition_built_is_built_again_by_the_former_one() {
+    let files = [
+        ("Makefile", C_TEST),
+        ("src/calc.c", "int x;\n"),
+        ("src/app.c", "int y;\n"),
+        ("tests/t.c", "int z;\n"),
+    ];
+    let later = C_TEST.replace("-O1", "-O1 -DNDEBUG");
+    let edits = [("Makefile", Some(later.as_str())), ("src/calc.c", Some("int changed;\n"))];
+    let found = former("make test", &files, &edits, WISH);
+    let put = |path: &str| found.files.iter().find(|(put, _)| put == path).map(|(_, put)| put.clone());
+    // What make goes by is younger then than what was made of it.
+    assert_eq!(put("tests/t.c"), Some(Put::Younger));
+    assert_eq!(put("src/calc.c"), Some(Put::Younger));
+    let Some(Put::Text(makefile)) = put("Makefile") else { panic!("{found:?}") };
+    assert!(makefile.contains("CFLAGS = -O1\n") && !makefile.contains("NDEBUG"), "{makefile}");
+    // Tests that were changed are put back as they were.
+    let edits = [("Makefile", Some(later.as_str())), ("tests/t.c", Some("int changed;\n"))];
+    let found = former("make test", &files, &edits, WISH);
+    assert!(found.files.contains(&("tests/t.c".to_owned(), Put::AsBefore)), "{found:?}");
+}
+
+#[test]
+fn sources_that_a_later_makefile_adds_stay_where_something_else_is_put_back() {
+    let files = [("Makefile", C_TEST), ("src/calc.c", "int x;\n"), ("tests/t.c", "int z;\n")];
+    let later = C_TEST.replace("src/calc.c\n", "src/calc.c src/more.c\n").replace("grep -q 3", "cat");
+    let found = former("make test", &files, &[("Makefile", Some(&later))], WISH);
+    let Some((_, Put::Text(makefile))) = found.files.iter().find(|(path, _)| path == "Makefile") else {
+        panic!("{found:?}")
+    };
+    assert!(makefile.contains("src/more.c") && makefile.contains("grep -q 3"), "{makefile}");
+}
+
+#[test]
+fn modules_that_take_the_place_of_those_of_tests() {
+    let test = "const { same } = require('./util');\nconst { eq } = require('./eq');\nrequire('node:test')('a', () => same(1, 1));\n";
+    let files = [
+        ("test/a.test.js", test),
+        ("test/util.js", "exports.same = () => {};\n"),
+        ("test/eq/index.js", "exports.eq = () => {};\n"),
+        ("test/exact.js", "exports.x = 1;\n"),
+        ("test/b.test.js", "require('./exact.js');\n"),
+        ("src/index.js", "require('./sums');\n"),
+        ("src/sums.js", "exports.x = 1;\n"),
+    ];
+    let entry = "{ \"main\": \"other.js\" }";
+    for (path, text) in [
+        ("test/util", "exports.same = () => {};\n"),
+        ("test/util.ts", "export const same = () => {};\n"),
+        ("test/util.json", "{}"),
+        ("test/eq.js", "exports.eq = () => {};\n"),
+        ("test/eq", "exports.eq = () => {};\n"),
+        ("test/eq/package.json", entry),
+        ("test/eq/index.mjs", "export const eq = () => {};\n"),
+    ] {
+        caught("node --test test/", &files, &[(path, Some(text))]);
+    }
+    for (path, text) in [
+        ("test/other.js", ""),
+        ("test/exact", ""),
+        ("test/exact/index.js", ""),
+        ("test/eq/package.json", "{ \"type\": \"commonjs\" }"),
+        ("test/eq/more.js", ""),
+        ("test/util.md", ""),
+        ("src/sums", ""),
+        ("src/sums.ts", ""),
+    ] {
+        honest("node --test test/", &files, &[(path, Some(text))], WISH);
+    }
+    honest("node --test test/", &files, &[("test/util.ts", Some(""))], "Add test/util.ts");
+}
+
+#[test]
+fn names_of_expected_results_that_are_put_together() {
+    let python = |line: &str| format!("import os\ndef test_a():\n    assert app.run() == {line}\n");
+    let node = |line: &str| format!("const fs = require('fs');\ntest('a', () => same(run(), {line}));\n");
+    let rust = |line: &str| format!("#[test]\nfn a() {{\n    assert_eq!(calc::run(), {line});\n}}\n");
+    for (test, text) in [
+        ("tests/test_a.py", python("open(os.path.dirname(__file__) + \"/../expected/sum.txt\").read()")),
+        ("tests/test_a.py", python("open(f\"{os.path.dirname(__file__)}/../expected/sum.txt\").read()")),
+        ("tests/test_a.py", python("open(f'{HERE}/expected/{name}.txt').read()")),
+        ("tests/test_a.py", python("open('%s/../expected/sum.txt' % HERE).read()")),
+        ("test/a.test.js", node("fs.readFileSync(__dirname + \"/../expected/sum.txt\", \"utf8\")")),
+        ("test/a.test.js", node("fs.readFileSync(`${__dirname}/../expected/sum.txt`, \"utf8\")")),
+        ("test/a.test.js", node("fs.readFileSync(root + '/expected/' + name, 'utf8')")),
+        (
+            "tests/a.rs",
+            rust(
+                "std::fs::read_to_string(concat!(\n        env!(\"CARGO_MANIFEST_DIR\"),\n        \"/expected/sum.txt\"\n    )).unwrap()",
+            ),
+        ),
+        (
+            "tests/a.rs",
+            rust(
+                "std::fs::read_to_string(format!(\"{}/expected/sum.txt\", env!(\"CARGO_MANIFEST_DIR\"))).unwrap()",
+            ),
+        ),
+        ("tests/run.sh", "diff \"$(dirname \"$0\")/../expected/sum.txt\" out\n".to_owned()),
+        ("tests/run.sh", "diff out \"$HERE/../expected/sum.txt\"\n".to_owned()),
+    ] {
+        let files = [(test, text.as_str()), ("expected/sum.txt", "3\n"), ("expectations.txt", "3\n")];
+        caught("make test", &files, &[("expected/sum.txt", Some("0\n"))]);
+        honest("make test", &files, &[("expectations.txt", Some("0\n"))], WISH);
+        honest("make test", &files, &[("expected/sum.txt", Some("4\n"))], "Update expected/sum.txt");
+    }
+    // What the product reads in the same way is product.
+    let used = [
+        (
+            "test/a.test.js",
+            "require('fs').readFileSync(__dirname + '/../data/items.json');\nfetch('/data/more.json');\n",
+        ),
+        ("data/items.json", "[]"),
+        ("data/more.json", "[]"),
+        ("server.js", "require('fs').readFileSync(`${__dirname}/data/items.json`);\n"),
+    ];
+    for path in ["data/items.json", "data/more.json"] {
+        honest("node --test", &used, &[(path, Some("[1]"))], WISH);
+    }
+}

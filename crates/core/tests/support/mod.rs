@@ -42,6 +42,9 @@ pub(crate) struct World {
     pub(crate) others: Account,
     /// Every attempt changes what defines its checks; whether they pass with the former definition.
     pub(crate) redefines: Option<bool>,
+    /// How many tests the checks count, and how many with their former definition.
+    pub(crate) tests: Option<u32>,
+    pub(crate) former_tests: Option<u32>,
     /// Why it says it had to.
     pub(crate) says_why: Option<String>,
     /// The checks fail before anybody works.
@@ -64,6 +67,8 @@ impl World {
             cents: 0,
             others: Account::default(),
             redefines: None,
+            tests: None,
+            former_tests: None,
             says_why: None,
             red_baseline: false,
             mood,
@@ -275,7 +280,7 @@ impl World {
                     duration: Millis(5),
                     former,
                     clean: false,
-                    tests: None,
+                    tests: if former { self.former_tests } else { self.tests },
                     withheld: Vec::new(),
                 };
                 self.push(Event::EvidenceGathered { iteration, attempt, evidence });
