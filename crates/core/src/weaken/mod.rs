@@ -21,6 +21,7 @@ mod modules;
 mod product;
 mod python_names;
 mod reader;
+mod replaced;
 mod strip;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -93,6 +94,7 @@ pub fn weakened(files: &[TestFile<'_>]) -> Vec<Flag> {
     let mut flags = weaker_suites(&files.iter().filter_map(Compared::new).collect::<Vec<_>>(), files);
     flags.extend(weaker_examples(files));
     flags.extend(reaching_into_tests(files));
+    flags.extend(standing_in(files));
     flags
 }
 
@@ -138,6 +140,38 @@ fn weaker_examples(files: &[TestFile<'_>]) -> Vec<Flag> {
 fn reaching_into_tests(files: &[TestFile<'_>]) -> Vec<Flag> {
     let products: Vec<Product<'_>> = files.iter().filter_map(Product::new).collect();
     products.iter().flat_map(|product| product.flags(&products)).collect()
+}
+
+/// What tests put in the place of the product now and did not before.
+fn standing_in(files: &[TestFile<'_>]) -> Vec<Flag> {
+    let products: Vec<Product<'_>> = files.iter().filter_map(Product::new).collect();
+    let modules = products.iter().map(|product| module_of(product.path)).collect();
+    let variables = products.iter().filter(|product| product.language == Language::Go).flat_map(|product| {
+        let before = replaced::variables_of(&product.before.code);
+        replaced::variables_of(&product.after.code).into_iter().filter(move |name| !before.contains(name))
+    });
+    let variables = variables.collect();
+    let tests = files.iter().filter(|file| is_test_path(file.path) || governs_tests(file.path));
+    let found = tests.filter_map(|file| {
+        let language = Language::of(file.path)?;
+        let read = |text: Option<&str>| {
+            let (code, _) = language.code_of(text.unwrap_or_default());
+            replaced::replaced(language, &code, &modules, &variables)
+        };
+        let new = added(&read(file.before), read(file.after));
+        let detail = format!("puts its own in the place of {}", listed(&new));
+        let flag = Flag { kind: FlagKind::WeakenedTests, what: file.path.to_owned(), detail };
+        (!new.is_empty()).then_some(flag)
+    });
+    found.collect()
+}
+
+/// The name by which a file is imported: that of its folder, if it stands for it.
+fn module_of(path: &str) -> &str {
+    let mut parts = path.rsplit('/');
+    let name = parts.next().unwrap_or_default();
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    if stem == "__init__" { parts.next().unwrap_or(stem) } else { stem }
 }
 
 /// A file of the change that is no test and sets none up.
