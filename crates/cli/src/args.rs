@@ -521,6 +521,8 @@ pub(crate) struct GraphArgs {
     pub(crate) format: GraphFormat,
     /// The backlog [default: found]
     pub(crate) backlog: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -266,6 +266,11 @@ fn without_a_loop_there_is_nothing_to_see_and_nothing_to_steer() {
     }
     assert!(!place.root.join(".wiggum").exists(), "looking makes nothing");
     assert!(place.check(&["graph"], 0).contains("n0 --> n1"));
+    let graph: serde_json::Value = serde_json::from_str(&place.check(&["graph", "--json"], 0)).unwrap();
+    assert_eq!(
+        graph["edges"],
+        serde_json::json!([{"from": graph["nodes"][0]["id"], "to": graph["nodes"][1]["id"]}])
+    );
     assert!(place.check(&["doctor"], 0).contains("no loops here yet"));
 }
 

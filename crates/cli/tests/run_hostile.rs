@@ -557,6 +557,20 @@ fn pipes_in_the_place_of_files_keep_nobody_waiting() {
         .complains(1, &["packed-refs", "no plain file"]);
 }
 
+/// An agent may word other tasks better, and may take the work out of them: people see what was there.
+#[test]
+fn a_task_that_an_agent_rewords_is_told_with_what_it_said() {
+    let sandbox = Sandbox::new();
+    sandbox.write("TODO.md", "- [ ] **T1**: Add it\n- [ ] **T2**: Write docs of twenty lines\n");
+    sandbox.commit_all("backlog");
+    let agent = "[ $WIGGUM_TASK_ID = T2 ] || sed -i 's/Write docs of twenty lines/Nothing to do/' TODO.md
+        echo x > $WIGGUM_TASK_ID; claim";
+    sandbox.run(agent, &["--verify", "true"]).exits(0);
+    let told = "reworded T2, which said: Write docs of twenty lines";
+    assert!(sandbox.flags().iter().any(|flag| flag.detail == told), "{:?}", sandbox.flags());
+    sandbox.wiggum(&["report"]).exits(0).says("reworded T2");
+}
+
 /// Task Master keeps which of its lists is current in a file of its own.
 #[test]
 fn a_pipe_beside_a_list_keeps_nobody_waiting() {

@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
+use serde::Serialize;
 use wiggum_core::activity::{EngineState, task_word};
 use wiggum_core::task::{FileStatus, Task};
 use wiggum_core::tasks::TaskState;
 
 use crate::args::{GraphArgs, GraphFormat};
-use crate::commands::backlog;
+use crate::commands::{backlog, print_json};
 use crate::failure::Failure;
 use crate::term;
 
@@ -20,10 +21,44 @@ pub(crate) fn graph(args: &GraphArgs) -> Result<ExitCode, Failure> {
     };
     let tasks = open.backlog()?.tasks();
     let nodes: Vec<Node<'_>> = tasks.iter().map(|task| Node { task, class: class(task) }).collect();
+    if args.output.json {
+        return print_json(&Graph::of(&nodes));
+    }
     Ok(term::print(&match args.format {
         GraphFormat::Mermaid => mermaid(&nodes),
         GraphFormat::Dot => dot(&nodes),
     }))
+}
+
+/// The same for other programs.
+#[derive(Serialize)]
+struct Graph<'a> {
+    nodes: Vec<Shown<'a>>,
+    edges: Vec<Edge<'a>>,
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    id: &'a str,
+    title: &'a str,
+    state: &'a str,
+}
+
+/// `to` waits on `from`.
+#[derive(Serialize)]
+struct Edge<'a> {
+    from: &'a str,
+    to: &'a str,
+}
+
+impl<'a> Graph<'a> {
+    fn of(nodes: &[Node<'a>]) -> Self {
+        let id = |place: usize| nodes[place].task.id.as_str();
+        let shown =
+            |node: &Node<'a>| Shown { id: node.task.id.as_str(), title: &node.task.title, state: node.class };
+        let edges = edges(nodes).into_iter().map(|(from, to)| Edge { from: id(from), to: id(to) });
+        Self { edges: edges.collect(), nodes: nodes.iter().map(shown).collect() }
+    }
 }
 
 struct Node<'a> {
