@@ -533,7 +533,10 @@ impl Narrator {
             Event::AgentEnded { duration: took, flags, ended_processes, .. } => {
                 self.line(&self.style.dim(&format!("  agent ended after {}", duration(*took))));
                 if *ended_processes > 0 {
-                    let text = format!("  ! ended {ended_processes} processes it had left running");
+                    let text = match ended_processes {
+                        1 => "  ! ended a process it had left running".to_owned(),
+                        count => format!("  ! ended {count} processes it had left running"),
+                    };
                     self.line(&self.style.yellow(&text));
                 }
                 self.flags(flags);

@@ -68,6 +68,7 @@ fn report(capture: &Capture, ended: Ended, limit: Duration) -> String {
     };
     let left = match ended.ended_processes {
         0 => String::new(),
+        1 => ", and a process it had left running was ended".to_owned(),
         count => format!(", and {count} processes it had left running were ended"),
     };
     format!("{text}[{end}{left}]")
@@ -139,7 +140,7 @@ mod tests {
     #[test]
     fn what_it_leaves_in_the_background_is_ended_with_it() {
         let said = run(json!({"command": "sleep 1000 & echo done"})).unwrap();
-        assert_eq!(said, "done\n[exit code 0, and 1 processes it had left running were ended]");
+        assert_eq!(said, "done\n[exit code 0, and a process it had left running was ended]");
     }
 
     #[test]
