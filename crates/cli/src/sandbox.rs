@@ -72,14 +72,7 @@ impl Wanted {
 /// What is in force for this configuration.
 pub(crate) fn sandbox(workspace: &Path, config: &Config) -> Result<Sandbox, Failure> {
     let sandbox = in_force(workspace, &Wanted::of(config))?;
-    Ok(Sandbox { packages: packages(), ..sandbox })
-}
-
-/// One place for all checkouts of a user, who has one set of caches too.
-fn packages() -> Option<PathBuf> {
-    let named = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let cache = named("XDG_CACHE_HOME").or_else(|| Some(named("HOME")?.join(".cache")))?;
-    Some(cache.join("wiggum/packages"))
+    Ok(Sandbox { copies_packages: true, ..sandbox })
 }
 
 pub(crate) fn in_force(workspace: &Path, wanted: &Wanted) -> Result<Sandbox, Failure> {
@@ -106,7 +99,7 @@ pub(crate) fn in_force(workspace: &Path, wanted: &Wanted) -> Result<Sandbox, Fai
         Some(kind) => says + &about_checks(&checks) + gaps(kind),
         None => says,
     };
-    Ok(Sandbox { kind, git, says, writable, seen, checks, packages: None })
+    Ok(Sandbox { kind, git, says, writable, seen, checks, copies_packages: false })
 }
 
 fn about_checks(checks: &OfChecks) -> String {

@@ -168,6 +168,15 @@ fn a_link_that_leads_out_of_the_repository_is_asked_about() {
     }
 }
 
+/// The history of the repository is there for checks that ask for it.
+#[test]
+fn a_clean_checkout_has_the_history() {
+    let sandbox = Sandbox::walled(&["A"]);
+    let check = "test \"$(git log --format=%s | tail -n 1)\" = backlog && git cat-file -e HEAD:PRD.json";
+    sandbox.run("echo x > x; claim", &["--verify", check]).exits(0);
+    assert_eq!(clean(&sandbox), [true]);
+}
+
 /// Nothing of the work tree is there to be found by its path.
 #[test]
 fn a_clean_checkout_does_not_see_the_work_tree() {

@@ -549,12 +549,17 @@ fn pipes_in_the_place_of_files_keep_nobody_waiting() {
         assert!(run.code().is_some_and(|code| [0, 3, 4, 5, 6].contains(&code)), "{pipe}: {}", run.stderr);
         assert_eq!(sandbox.read("PRD.json").matches("A").count(), 2, "{pipe}");
     }
-    // In a repository that is shared, git itself cannot go on.
-    let sandbox = Sandbox::with_tasks(&["A"]);
-    let does = worker_that("rm -f .git/packed-refs; mkfifo .git/packed-refs");
-    sandbox
-        .run(&does, &["--sandbox", "none", "--verify", "true"])
-        .complains(1, &["packed-refs", "no plain file"]);
+    // In a repository that is shared, what git needs is put back first.
+    for pipe in ["packed-refs", "HEAD", "refs/heads/main"] {
+        let sandbox = Sandbox::with_tasks(&["A"]);
+        sandbox.git(&["tag", "kept"]);
+        sandbox.git(&["pack-refs", "--all"]);
+        let does = worker_that(&format!("rm -f .git/{pipe}; mkfifo .git/{pipe}"));
+        sandbox.run(&does, &["--sandbox", "none", "--verify", "true"]).exits(0);
+        assert_eq!(sandbox.subjects(), ["first", "backlog", "A: Do A"], "{pipe}");
+        assert_eq!(sandbox.git(&["tag"]), "kept", "{pipe}");
+        assert!(sandbox.has_flag(FlagKind::HooksTouched), "{pipe}");
+    }
 }
 
 /// An agent may word other tasks better, and may take the work out of them: people see what was there.
@@ -585,6 +590,19 @@ fn a_pipe_beside_a_list_keeps_nobody_waiting() {
     let run = sandbox.run(&does, &["--sandbox", "none", "--verify", "true"]);
     run.exits(0);
     assert_eq!(sandbox.read(".taskmaster/tasks/tasks.json").matches("done").count(), 2);
+}
+
+/// Put there by a check, and met by commands that nobody attends to.
+#[test]
+fn a_pipe_that_a_check_leaves_keeps_nobody_waiting() {
+    let sandbox = Sandbox::with_tasks(&["A"]);
+    let check = "rm -f .gitignore; mkfifo .gitignore";
+    sandbox.run(WORKER, &["--baseline", "off", "--max-iterations", "1", "--verify", check]);
+    assert!(!sandbox.exists(".gitignore"), "{:?}", sandbox.flags());
+    sandbox.make_pipe("repo/.gitattributes");
+    for command in [&["show", "A"][..], &["doctor"], &["report"]] {
+        drop(sandbox.wiggum(command));
+    }
 }
 
 #[test]

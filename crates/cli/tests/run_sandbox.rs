@@ -236,8 +236,22 @@ fn npm_installs_in_a_fresh_home() {
         sandbox.write(".gitignore", "node_modules\n");
         sandbox.commit_all("ignore");
         sandbox.run(script, &["--max-retries", "0"]).exits(0);
-        let cache = if kind == "bwrap" { ".cache/wiggum/packages/npm" } else { ".npm" };
+        let cache = if kind == "bwrap" { ".local/state/wiggum/packages/npm" } else { ".npm" };
         assert!(sandbox.base().join("home").join(cache).join("_cacache").is_dir(), "{kind}");
+    }
+}
+
+#[test]
+fn a_home_behind_a_link_is_a_home() {
+    for kind in kinds() {
+        let mut sandbox = Sandbox::walled(&["one"]);
+        let (home, link) = (sandbox.base().join("home"), sandbox.base().join("link"));
+        symlink(&home, &link).unwrap();
+        sandbox.env("HOME", link.to_str().unwrap());
+        sandbox.env("WIGGUM_SANDBOX", kind);
+        let agent = "echo x > ~/.cache/x && echo y > x && claim";
+        sandbox.run(agent, &["--verify", "test -f ~/.cache/x && test -f x", "--baseline", "off"]).exits(0);
+        assert_eq!(home.join(".cache/x").exists(), kind != "bwrap", "{kind}");
     }
 }
 

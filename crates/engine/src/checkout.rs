@@ -85,15 +85,17 @@ pub enum CheckoutError {
 }
 
 impl StateRoot {
+    /// Where it really is: a sandbox mounts nothing at a path that leads through a link.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self(path.into())
+        let path = path.into();
+        Self(paths::real(&path).unwrap_or(path))
     }
 
     /// `$XDG_STATE_HOME/wiggum`, or `~/.local/state/wiggum`; nothing where neither is known.
     pub fn of_user(xdg_state_home: Option<&Path>, home: Option<&Path>) -> Option<Self> {
         let moved = xdg_state_home.filter(|path| path.is_absolute()).map(Path::to_owned);
         let usual = || home.filter(|path| path.is_absolute()).map(|home| home.join(".local/state"));
-        Some(Self(moved.or_else(usual)?.join("wiggum")))
+        Some(Self::new(moved.or_else(usual)?.join("wiggum")))
     }
 
     pub fn path(&self) -> &Path {

@@ -459,6 +459,7 @@ impl Engine<'_> {
         if let Some(git) = &self.git {
             flags.extend(git.remove_pipes()?.iter().map(odd_flag));
         }
+        flags.extend(self.clear_the_way()?);
         Ok(flags)
     }
 

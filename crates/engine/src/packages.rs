@@ -1,4 +1,4 @@
-//! Copies of the caches of package managers, which confined agents and checks fill in place of the user's: nothing
+//! Copies of the caches of package managers, and of the files beside them, which confined agents and checks fill in place of the user's: nothing
 //! that they put there is ever run by a program of the user's.
 //!
 //! A copy is made once, of what is in the user's cache by then, and serves all checkouts of the user. Whoever wants
@@ -72,18 +72,22 @@ impl Copied {
 
     /// Makes the copy unless it is there, and says whether it did. Of what cannot be read there is none.
     pub(crate) fn make(&self) -> io::Result<bool> {
-        if self.own.is_dir() {
+        if self.own.exists() {
             return Ok(false);
         }
         let Some(root) = self.own.parent() else { return Ok(false) };
         fs::create_dir_all(root)?;
         let _lock = FileLock::acquire(&root.join("lock"))?;
         // Somebody else may have made it meanwhile.
-        if self.own.is_dir() {
+        if self.own.exists() {
             return Ok(false);
         }
         let half = self.own.with_added_extension("half");
         remove_tree(&half)?;
+        if self.place.is_file() {
+            copy_tree(&self.place, &half)?;
+            return fs::rename(half, &self.own).map(|()| true);
+        }
         fs::create_dir(&half)?;
         for entry in fs::read_dir(&self.place)? {
             let (from, name) = match entry {
@@ -111,7 +115,7 @@ impl Copied {
 
     /// What a confined program sees in the place of the user's cache.
     pub(crate) fn mounts(&self) -> Vec<Mount> {
-        if !self.own.is_dir() {
+        if !self.own.exists() {
             return Vec::new();
         }
         let mut all = vec![Mount { from: self.own.clone(), at: self.place.clone(), writable: true }];

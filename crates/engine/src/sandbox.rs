@@ -34,8 +34,8 @@ pub struct Sandbox {
     pub writable: Vec<PathBuf>,
     /// Credentials of other programs and sockets of daemons that are not hidden.
     pub seen: Vec<PathBuf>,
-    /// Where the caches of packages are copied to, for a sandbox that can show something else in their place.
-    pub packages: Option<PathBuf>,
+    /// Copies of the caches of packages are seen in their place, where the sandbox can do that.
+    pub copies_packages: bool,
     pub checks: OfChecks,
 }
 
@@ -233,7 +233,7 @@ impl Sandbox {
         let places = Places { home: home(), env: own_environment().collect() };
         let writable = || {
             let added = self.writable.iter().filter_map(|path| places.at_home(path));
-            places.temporary().into_iter().chain(places.caches()).chain(places.beside_caches()).chain(added)
+            places.temporary().into_iter().chain(places.caches()).chain(places.outputs()).chain(added)
         };
         match &self.kind {
             Some(Kind::Landlock(_)) => writable().any(|place| private.starts_with(place)),
@@ -264,7 +264,7 @@ impl Sandbox {
     /// Where every confined program writes, whoever it is.
     fn written(&self, places: &Places) -> Vec<PathBuf> {
         let named = self.writable.iter().filter_map(|path| places.at_home(path));
-        places.temporary().into_iter().chain(places.beside_caches()).chain(named).collect()
+        places.temporary().into_iter().chain(places.outputs()).chain(named).collect()
     }
 
     /// What the user named, by which nothing else may be hidden.
@@ -293,11 +293,11 @@ impl Sandbox {
     /// anyway, and `private` is where the private state is: that has to stay where it is seen.
     fn copied(&self, places: &Places, shared: &[PathBuf], private: &Path) -> Vec<Copied> {
         let can_mount = self.kind.as_ref().is_some_and(Kind::can_mount);
-        let root = self.packages.as_deref().filter(|_| can_mount);
-        // Its end may not be there yet.
-        let Some(Ok(root)) = root.map(wiggum_workspace::paths::real) else { return Vec::new() };
+        // Beside all stores, where no agent can write.
+        let root = private.parent().filter(|_| self.copies_packages && can_mount);
+        let Some(root) = root.map(|root| real(root.to_owned()).join("packages")) else { return Vec::new() };
         let shared: Vec<PathBuf> = shared.iter().cloned().map(real).collect();
-        let found = places.caches().into_iter().filter(|path| path.is_dir()).map(real).collect();
+        let found = places.caches().into_iter().filter(|path| path.exists()).map(real).collect();
         let is_shared = |path: &Path| shared.iter().any(|shared| path.starts_with(shared));
         let (copied, written): (Vec<PathBuf>, Vec<PathBuf>) = outermost(found)
             .into_iter()
@@ -366,6 +366,18 @@ impl Engine<'_> {
         let sandbox = &self.settings.sandbox;
         let shared = [vec![self.settings.workspace().to_owned()], sandbox.written(places)].concat();
         let copied = sandbox.copied(places, &shared, self.dir.path());
+        let is_shared =
+            |path: PathBuf| shared.iter().any(|place| real(path.clone()).starts_with(real(place.clone())));
+        let own = places.caches().into_iter().filter(|path| path.exists()).any(|path| !is_shared(path));
+        if copied.is_empty()
+            && own
+            && sandbox.copies_packages
+            && sandbox.kind.as_ref().is_some_and(Kind::can_mount)
+        {
+            let message =
+                "agents share your caches of packages, since the private state lies where agents can write";
+            self.record(Event::Noticed { task: None, message: message.to_owned() });
+        }
         let mut made = Vec::new();
         for cache in copied {
             let place = cache.place().display().to_string();
@@ -420,6 +432,18 @@ impl Engine<'_> {
         // What lies in the work tree, ignored by git, is not to be found by its path either.
         if walls.kind.can_mount() && !root.starts_with(workspace) {
             walls.hidden.push(workspace.to_owned());
+            // Its history is the repository's, which no agent can write to.
+            let git = self
+                .git
+                .iter()
+                .flat_map(|git| [git.git_dir(), git.common_dir()])
+                .map(|dir| real(dir.to_owned()));
+            let inside = outermost(git.filter(|dir| dir.starts_with(workspace)).collect());
+            walls.mounts.extend(inside.into_iter().map(|dir| Mount {
+                from: dir.clone(),
+                at: dir,
+                writable: false,
+            }));
         }
         Some(walls)
     }
@@ -431,7 +455,7 @@ impl Engine<'_> {
         Some(Confinement {
             read_only: inner.read_only,
             // A checkout of ours lies in the private state.
-            writable_again: vec![root.to_owned()],
+            writable_again: vec![real(root.to_owned())],
             mounts: [walls.mounts, mounts].concat(),
             ..walls
         })
@@ -549,8 +573,14 @@ impl Inner {
         let shared = ["loops", "store"].map(|name| dir.shared().join(name));
         let is_plain = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|found| !found.is_symlink());
         Self {
-            read_only: [dir.path().to_owned()].into_iter().chain(shared).chain(hooks).collect(),
-            needed: [agent].into_iter().filter(is_plain).collect(),
+            // Nothing can be mounted at a path that leads through a link.
+            read_only: [dir.path().to_owned()]
+                .into_iter()
+                .chain(shared)
+                .chain(hooks)
+                .map(|path| seat(&path))
+                .collect(),
+            needed: [agent].into_iter().filter(is_plain).map(|path| seat(&path)).collect(),
         }
     }
 }
@@ -639,12 +669,12 @@ impl Places {
 
     fn caches(&self) -> Vec<PathBuf> {
         let usual = CACHES.iter().filter_map(|(path, _)| self.cache(path));
-        usual.chain(self.variables(&CACHE_VARIABLES)).collect()
+        usual.chain(self.variables(&CACHE_VARIABLES)).chain(self.cargo_files()).collect()
     }
 
-    /// What users of a cache share, and where they leave what they build.
-    fn beside_caches(&self) -> impl Iterator<Item = PathBuf> {
-        self.cargo_files().chain(self.variables(&OUTPUT_VARIABLES))
+    /// Where users of a cache leave what they build.
+    fn outputs(&self) -> impl Iterator<Item = PathBuf> {
+        self.variables(&OUTPUT_VARIABLES)
     }
 
     fn cache(&self, path: &str) -> Option<PathBuf> {

@@ -36,8 +36,15 @@ const MAX_EXAMINED: usize = 200;
 impl Engine<'_> {
     /// Before anything else: what is tracked, and what belongs to the loop rather than to a task.
     pub(crate) fn look_at_repository(&mut self) -> Result<(), EngineError> {
-        self.watched.recall_own_files(&self.dir.guard_dir(self.journal.id));
+        let guard = self.dir.guard_dir(self.journal.id);
+        self.watched.recall_own_files(&guard);
         let Some(git) = &self.git else { return Ok(()) };
+        if !self.journal.state.open.is_empty()
+            && self.own.is_none()
+            && let Some(guardian) = Guardian::open(git, &guard)?
+        {
+            guardian.clear_the_way(&guard)?;
+        }
         // One that an attempt left is removed when its tree is taken.
         if self.journal.state.open.is_empty()
             && let Some(name) = git.special_file()
@@ -335,6 +342,13 @@ impl Engine<'_> {
         Ok(())
     }
 
+    /// Nothing that an agent put in the place of git's own files keeps git waiting.
+    pub(crate) fn clear_the_way(&self) -> Result<Vec<Flag>, EngineError> {
+        let Some(guardian) = &self.guardian else { return Ok(Vec::new()) };
+        let found = guardian.clear_the_way(&self.dir.guard_dir(self.journal.id))?;
+        Ok(found.iter().map(|name| flag(FlagKind::HooksTouched, name, "put back")).collect())
+    }
+
     /// Hooks and configuration are as they were before agent and checks ran.
     fn put_back_hooks(&mut self) -> Result<Vec<Flag>, EngineError> {
         let Some(guardian) = &mut self.guardian else { return Ok(Vec::new()) };
@@ -546,6 +560,9 @@ impl Engine<'_> {
                 (Vec::new(), digest)
             }
             Some(git) => {
+                // A check may leave pipes as well.
+                flags.extend(git.remove_pipes()?.iter().map(odd_flag));
+                flags.extend(self.clear_the_way()?);
                 // A check may have put its own files into the index.
                 git.put_back_index(&self.taken_index())?;
                 let mut known = std::mem::take(&mut self.known);

@@ -9,7 +9,9 @@ use super::sandboxes;
 use super::support::Sandbox;
 
 /// Files that a package manager takes for its own, and runs or builds from later.
-const PLANTED: [&str; 14] = [
+const PLANTED: [&str; 16] = [
+    ".cargo/.package-cache",
+    ".cargo/.global-cache",
     ".cargo/registry/src/index/serde-1.0.0/build.rs",
     ".cargo/registry/cache/index/serde-1.0.0.crate",
     ".cargo/git/checkouts/dep/build.rs",
@@ -58,7 +60,7 @@ fn arrived(sandbox: &Sandbox) -> Vec<&'static str> {
 }
 
 fn copies(sandbox: &Sandbox) -> std::path::PathBuf {
-    sandbox.base().join("home/.cache/wiggum/packages")
+    sandbox.base().join("home/.local/state/wiggum/packages")
 }
 
 #[test]

@@ -227,7 +227,7 @@ fn checks_that_build_and_test_pass() {
         sandbox.commit_all("a project");
         let args = ["--sandbox", kind, "--verify", "make", "--max-retries", "0"];
         sandbox.run("echo x > x; claim", &args).exits(0).never_says("unverified");
-        let cache = if kind == "bwrap" { ".cache/wiggum/packages/cache" } else { ".cache" };
+        let cache = if kind == "bwrap" { ".local/state/wiggum/packages/cache" } else { ".cache" };
         assert!(sandbox.base().join("home").join(cache).join("pip/x").exists(), "{kind}");
     }
 }

@@ -29,6 +29,8 @@ const FILES: &[&str] = &[
     ".git/index",
     ".git/index.lock",
     ".git/packed-refs",
+    ".git/HEAD",
+    ".git/refs/heads/main",
     ".git/logs/HEAD",
     ".git/logs/refs/heads/main",
 ];

@@ -54,7 +54,47 @@ impl Guardian {
         guardian.seen.checked_out = references::checked_out(&git.git_dir);
         guardian.seen = guardian.look()?;
         guardian.store(directory)?;
+        guardian.keep_packed(directory)?;
         Ok(guardian)
+    }
+
+    /// Takes away links and pipes that came where git reads and writes, before git is asked anything: it would follow
+    /// them, or wait. What has to be there for git to know the repository is written anew.
+    pub fn clear_the_way(&self, directory: &Path) -> Result<Vec<String>, GitError> {
+        let mut found = BTreeMap::new();
+        for name in WRITTEN.iter().chain(&[HEAD]) {
+            self.look_for_detours(name, &mut found)?;
+            if self.git.git_dir != self.git.common_dir {
+                self.look_for_detours(&format!("{WORKTREE}{name}"), &mut found)?;
+            }
+        }
+        self.look_for_detours(MODULES, &mut found)?;
+        found.retain(|name, _| !self.seen.files.contains_key(name));
+        for name in found.keys() {
+            let path = self.path_of(name);
+            let on_file = |source| GitError::File { path: path.clone(), source };
+            remove(&path).map_err(on_file)?;
+            let last = name.strip_prefix(WORKTREE).unwrap_or(name);
+            let former = match last {
+                HEAD => self.seen.checked_out.as_ref().map(|branch| format!("ref: {branch}\n").into_bytes()),
+                PACKED => bytes_of(&directory.join(PACKED)).ok(),
+                _ => None,
+            };
+            if let Some(bytes) = former {
+                write(&path, &bytes).map_err(on_file)?;
+            }
+        }
+        Ok(found.into_keys().collect())
+    }
+
+    /// References that are in no file of their own; the snapshot has those that agents may not move.
+    fn keep_packed(&self, directory: &Path) -> Result<(), GitError> {
+        let (from, to) = (self.git.common_dir.join(PACKED), directory.join(PACKED));
+        let Ok(bytes) = bytes_of(&from) else { return Ok(()) };
+        if bytes_of(&to).ok().as_deref() == Some(&bytes) {
+            return Ok(());
+        }
+        write(&to, &bytes).map_err(|source| GitError::File { path: to.clone(), source })
     }
 
     /// Stores the snapshot, for whoever comes after a kill.
@@ -166,6 +206,7 @@ impl Guardian {
         for name in WRITTEN {
             self.look_for_detours(name, &mut seen)?;
         }
+        self.look_for_detours(MODULES, &mut seen)?;
         let hooks = match seen.get("config") {
             Some(Thing::File { bytes, .. }) => hooks_path_in(&String::from_utf8_lossy(bytes)),
             Some(Thing::Link { .. }) => hooks_path(&self.git.common_dir),
@@ -259,7 +300,9 @@ impl Guardian {
         if kind.is_dir() {
             for entry in fs::read_dir(&path).map_err(on_file)? {
                 let entry = entry.map_err(on_file)?;
-                if !entry.file_type().map_err(on_file)?.is_file() {
+                // Many, and git looks for none of them by a name that an agent could know before.
+                let is_objects = entry.file_name() == "objects" && name.starts_with(MODULES);
+                if !is_objects && !entry.file_type().map_err(on_file)?.is_file() {
                     let child = entry.file_name().to_string_lossy().into_owned();
                     self.look_for_detours(&format!("{name}/{child}"), seen)?;
                 }
@@ -319,6 +362,11 @@ const OF_REPOSITORY: [&str; 8] = [
     "objects/info/http-alternates",
     "shallow",
 ];
+
+const HEAD: &str = "HEAD";
+/// The repositories of submodules.
+const MODULES: &str = "modules";
+const PACKED: &str = "packed-refs";
 
 /// Where git writes through whatever has the name.
 const WRITTEN: [&str; 8] =

@@ -630,7 +630,7 @@ impl Git {
         let runs_nothing = command.first().is_some_and(|name| RUNS_NOTHING.contains(&name.as_ref()));
         launch.confinement = self.confinement.as_deref().filter(|_| !runs_nothing).cloned();
         launch.env_remove = self.withheld.to_vec();
-        launch.attendant.clone_from(&self.attendant);
+        launch.attendant = self.attendant.clone().or_else(|| pipes::AtPipes::of(&self.root));
         let env = ENVIRONMENT.map(|(name, value)| (name.into(), value.into()));
         launch.env = env.into_iter().chain(self.env.iter().cloned()).collect();
         launch.env.extend(self.index.as_deref().map(index_variable));

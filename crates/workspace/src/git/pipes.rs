@@ -4,10 +4,16 @@
 //! file and goes on. Pipes of other names, at which programs of the user may wait, are left alone.
 
 use std::fs;
+use std::io::{PipeReader, PipeWriter};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
+
+use crate::process::{Attend, Patience};
 
 /// Files that git looks for in every directory of a work tree, or at its root.
 pub(super) const READ_BY_GIT: [&str; 4] = [".gitignore", ".gitattributes", ".gitmodules", ".mailmap"];
@@ -37,6 +43,40 @@ pub fn free_readers(work_tree: &Path) -> usize {
         }
     }
     freed
+}
+
+/// Looks after a git that nobody else attends to.
+#[derive(Debug)]
+pub(super) struct AtPipes {
+    work_tree: PathBuf,
+    /// Nobody ever writes to it.
+    wake: (PipeReader, PipeWriter),
+}
+
+impl AtPipes {
+    /// How long git may take before anybody wonders, and how soon it may have come to the next pipe.
+    const LONG: Duration = Duration::from_secs(1);
+    const SOON: Duration = Duration::from_millis(50);
+
+    /// Nothing where that cannot be had.
+    pub(super) fn of(work_tree: &Path) -> Option<Arc<dyn Attend>> {
+        let wake = std::io::pipe().ok()?;
+        Some(Arc::new(Self { work_tree: work_tree.to_owned(), wake }))
+    }
+}
+
+impl Attend for AtPipes {
+    fn wake(&self) -> BorrowedFd<'_> {
+        self.wake.0.as_fd()
+    }
+
+    fn look(&self, ran: Duration) -> Patience {
+        Patience::Wait(Some(match Self::LONG.checked_sub(ran).filter(|left| !left.is_zero()) {
+            Some(left) => left,
+            None if free_readers(&self.work_tree) > 0 => Self::SOON,
+            None => ran,
+        }))
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
