@@ -6,7 +6,8 @@
 //! or lies on the search path stays out, even where that means naming the entries of a directory
 //! instead of the directory.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
@@ -230,7 +231,7 @@ impl Sandbox {
     /// Can a confined agent write here, though this is private state? Landlock knows no exceptions inside of what may
     /// be written; bwrap does.
     pub fn leaves_open(&self, private: &Path) -> bool {
-        let places = Places { home: home(), env: own_environment().collect() };
+        let places = Places::new(own_environment());
         let writable = || {
             let added = self.writable.iter().filter_map(|path| places.at_home(path));
             places.temporary().into_iter().chain(places.caches()).chain(places.outputs()).chain(added)
@@ -269,7 +270,12 @@ impl Sandbox {
 
     /// What the user named, by which nothing else may be hidden.
     fn named(&self, places: &Places) -> Vec<PathBuf> {
-        self.writable.iter().chain(&self.seen).filter_map(|path| places.at_home(path)).map(real).collect()
+        self.writable
+            .iter()
+            .chain(&self.seen)
+            .filter_map(|path| places.at_home(path))
+            .map(|path| places.real(&path))
+            .collect()
     }
 
     /// Credentials of other programs, sockets of daemons that run what they are asked, and the private state of all
@@ -279,10 +285,15 @@ impl Sandbox {
             return Hidden { places: Vec::new() };
         }
         let shown: Vec<PathBuf> =
-            self.named(places).into_iter().chain(own.iter().cloned().map(real)).collect();
+            self.named(places).into_iter().chain(own.iter().map(|path| places.real(path))).collect();
         // Somebody who keeps state elsewhere may keep more there.
         let stores = private.parent().filter(|root| root.ends_with("wiggum")).map(Path::to_owned);
-        let found = places.credentials().into_iter().chain(places.sockets()).chain(stores).map(real);
+        let found = places
+            .credentials()
+            .into_iter()
+            .chain(places.sockets())
+            .chain(stores)
+            .map(|path| places.real(&path));
         let is_hidden = |path: &PathBuf| {
             path.exists() && path.parent().is_some() && !shown.iter().any(|shown| path.starts_with(shown))
         };
@@ -296,12 +307,13 @@ impl Sandbox {
         // Beside all stores, where no agent can write.
         let root = private.parent().filter(|_| self.copies_packages && can_mount);
         let Some(root) = root.map(|root| real(root.to_owned()).join("packages")) else { return Vec::new() };
-        let shared: Vec<PathBuf> = shared.iter().cloned().map(real).collect();
-        let found = places.caches().into_iter().filter(|path| path.exists()).map(real).collect();
+        let private = places.real(private);
+        let shared: Vec<PathBuf> = shared.iter().map(|path| places.real(path)).collect();
+        let found =
+            places.caches().into_iter().filter(|path| path.exists()).map(|path| places.real(&path)).collect();
         let is_shared = |path: &Path| shared.iter().any(|shared| path.starts_with(shared));
-        let (copied, written): (Vec<PathBuf>, Vec<PathBuf>) = outermost(found)
-            .into_iter()
-            .partition(|place| !is_shared(place) && !real(private.to_owned()).starts_with(place));
+        let (copied, written): (Vec<PathBuf>, Vec<PathBuf>) =
+            outermost(found).into_iter().partition(|place| !is_shared(place) && !private.starts_with(place));
         // Whoever can write to the copies could have us mount something else.
         if is_shared(&root) || written.iter().any(|place| root.starts_with(place)) {
             return Vec::new();
@@ -311,11 +323,12 @@ impl Sandbox {
 }
 
 /// Places that are written to although they lie inside of a cache of which a copy is seen.
-fn within(copied: &[Copied], writable: &[PathBuf]) -> Vec<Mount> {
+fn within(copied: &[Copied], places: &Places, writable: &[PathBuf]) -> Vec<Mount> {
     // A link in its place may be an agent's, who would have something else written to.
     let is_plain = |path: &&PathBuf| fs::symlink_metadata(path).is_ok_and(|found| !found.is_symlink());
     let is_inside = |path: &PathBuf| copied.iter().any(|cache| cache.has_place_for(path));
-    let inside = outermost(writable.iter().filter(is_plain).cloned().map(real).filter(is_inside).collect());
+    let inside =
+        outermost(writable.iter().filter(is_plain).map(|path| places.real(path)).filter(is_inside).collect());
     inside.into_iter().map(|path| Mount { from: path.clone(), at: path, writable: true }).collect()
 }
 
@@ -355,7 +368,7 @@ impl Engine<'_> {
         }
         let with_own = self.settings.agents.iter().filter(|agent| !agent.env.is_empty());
         let environments = with_own.map(environment).chain([own_environment().collect()]);
-        let all: Vec<Places> = environments.map(|env| Places { home: home(), env }).collect();
+        let all: Vec<Places> = environments.map(Places::new).collect();
         for places in all {
             places.make_caches();
             self.copy_caches(&places);
@@ -366,8 +379,10 @@ impl Engine<'_> {
         let sandbox = &self.settings.sandbox;
         let shared = [vec![self.settings.workspace().to_owned()], sandbox.written(places)].concat();
         let copied = sandbox.copied(places, &shared, self.dir.path());
-        let is_shared =
-            |path: PathBuf| shared.iter().any(|place| real(path.clone()).starts_with(real(place.clone())));
+        let is_shared = |path: PathBuf| {
+            let path = places.real(&path);
+            shared.iter().any(|place| path.starts_with(places.real(place)))
+        };
         let own = places.caches().into_iter().filter(|path| path.exists()).any(|path| !is_shared(path));
         if copied.is_empty()
             && own
@@ -464,7 +479,7 @@ impl Engine<'_> {
 
 /// Makes the caches that tools of this user have: whoever is confined cannot make them.
 pub fn make_caches() {
-    Places { home: home(), env: own_environment().collect() }.make_caches();
+    Places::new(own_environment()).make_caches();
 }
 
 /// The walls around an agent that works there. `private` is where the private state of its loop is.
@@ -476,7 +491,7 @@ pub fn around_agent(
     git: Option<&Git>,
     private: &Path,
 ) -> Option<Confinement> {
-    let places = Places { home: home(), env: environment(agent) };
+    let places = Places::new(environment(agent));
     let own = places.own(agent.driver.as_ref());
     around(sandbox, helper, &places, [workspace, own.clone()].concat(), &own, git, private)
 }
@@ -489,7 +504,7 @@ pub fn around_check(
     git: Option<&Git>,
     private: &Path,
 ) -> Option<Confinement> {
-    let places = Places { home: home(), env: own_environment().collect() };
+    let places = Places::new(own_environment());
     around(sandbox, helper, &places, vec![root.to_owned()], &[], git, private)
 }
 
@@ -513,11 +528,14 @@ fn around(
     writable.retain(|path| !(own.contains(path) && caches.contains(path)));
     let copied = sandbox.copied(places, &writable, private);
     let is_copied = |path: &PathBuf| {
-        let path = real(path.clone());
+        let path = places.real(path);
         copied.iter().any(|cache| path.starts_with(cache.place()))
     };
-    let inside = within(&copied, &writable);
-    writable.retain(|path| !copied.iter().any(|cache| seat(path).starts_with(cache.place())));
+    let inside = within(&copied, places, &writable);
+    writable.retain(|path| {
+        let seat = places.seat(path);
+        !copied.iter().any(|cache| seat.starts_with(cache.place()))
+    });
     writable.extend(caches.into_iter().filter(|path| !is_copied(path)));
     let hidden = sandbox.hidden(places, own, private);
     // Before what lies in another one is left out: that may be hidden in between.
@@ -537,7 +555,7 @@ fn around(
 /// The walls around git while it may run hooks, filters and monitors.
 pub(crate) fn around_git(settings: &Settings, git: &Git) -> Result<Option<Confinement>, GitError> {
     let Some(kind) = settings.sandbox.git.clone() else { return Ok(None) };
-    let places = Places { home: home(), env: own_environment().collect() };
+    let places = Places::new(own_environment());
     let mut writable = vec![git.root().to_owned()];
     writable.extend([git.git_dir(), git.common_dir()].iter().filter_map(|dir| dir.canonicalize().ok()));
     writable.extend(DEVICES.iter().map(PathBuf::from));
@@ -615,9 +633,33 @@ impl Closed<'_> {
 struct Places {
     home: Option<PathBuf>,
     env: BTreeMap<String, PathBuf>,
+    /// Where the directories of places really are: there are few of them, and each is asked for often.
+    parents: RefCell<HashMap<PathBuf, PathBuf>>,
 }
 
 impl Places {
+    fn new(env: impl IntoIterator<Item = (String, PathBuf)>) -> Self {
+        Self { home: home(), env: env.into_iter().collect(), parents: RefCell::default() }
+    }
+
+    /// Where a path is, though it may be a link to somewhere else.
+    fn seat(&self, path: &Path) -> PathBuf {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return path.to_owned() };
+        let mut parents = self.parents.borrow_mut();
+        let known = parents.entry(parent.to_owned()).or_insert_with(|| real(parent.to_owned()));
+        known.join(name)
+    }
+
+    /// Where a path leads; nothing can be put over a link.
+    fn real(&self, path: &Path) -> PathBuf {
+        let seat = self.seat(path);
+        match fs::symlink_metadata(&seat) {
+            Ok(found) if found.is_symlink() => real(seat),
+            Ok(_) => seat,
+            Err(_) => path.to_owned(),
+        }
+    }
+
     fn at_home(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
         let path = path.as_ref();
         match path.strip_prefix("~") {
@@ -863,7 +905,8 @@ mod tests {
         }
         fs::create_dir_all(home.path().join(".ssh")).unwrap();
         std::os::unix::fs::symlink(home.path().join(".ssh"), home.path().join(".config/link")).unwrap();
-        let places = Places { home: Some(home.path().to_owned()), env: BTreeMap::new() };
+        let places =
+            Places { home: Some(home.path().to_owned()), env: BTreeMap::new(), parents: RefCell::default() };
         let has =
             |program: Option<&str>, dir: &str| places.of_anybody(program).contains(&home.path().join(dir));
         for dir in [".config/some-agent", ".local/share/some-agent", ".some-agent"] {
@@ -880,7 +923,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let moved = home.path().join("moved");
         let env = SHARED.map(|(variable, _)| (variable.to_owned(), moved.clone())).into();
-        let places = Places { home: Some(home.path().to_owned()), env };
+        let places = Places { home: Some(home.path().to_owned()), env, parents: RefCell::default() };
         let private = moved.join("wiggum/store");
         fs::create_dir_all(&private).unwrap();
         for &family in &Family::ALL {
@@ -900,7 +943,7 @@ mod tests {
     fn where_a_directory_was_moved_to_counts() {
         let env = [("CARGO_HOME", "/big/cargo"), ("XDG_CACHE_HOME", "relative"), ("GOCACHE", "/big/go")];
         let env = env.map(|(name, path)| (name.to_owned(), PathBuf::from(path))).into();
-        let caches = Places { home: None, env }.caches();
+        let caches = Places { home: None, env, parents: RefCell::default() }.caches();
         assert!(caches.contains(&"/big/cargo/registry".into()) && caches.contains(&"/big/go".into()));
         assert!(
             caches.iter().all(|path| path.is_absolute() && path != Path::new("/big/cargo")),
