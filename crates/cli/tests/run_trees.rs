@@ -306,6 +306,7 @@ fn set_aside_changes_that_no_longer_fit_are_not_lost() {
     let sandbox = Sandbox::with_tasks(&["A"]);
     sandbox.write("README", "my own words\n");
     sandbox.run("echo agent > README; claim", &["--verify", "true", "--allow-dirty"]).exits(0);
+    sandbox.wiggum(&["report"]).exits(0).says("not in the work tree").says("git stash apply");
     assert_eq!(sandbox.read("README"), "agent\n");
     let refs = sandbox.git(&["for-each-ref", "--format=%(refname)", "refs/wiggum/"]);
     let kept = refs.lines().find(|name| name.contains("/user-changes/")).expect(&refs);

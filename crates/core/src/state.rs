@@ -111,6 +111,8 @@ pub struct Run {
     /// Iterations that count against the limit.
     pub iterations: u32,
     pub completed: u32,
+    /// The commit with changes of the user that could not be put back.
+    pub left_aside: Option<String>,
     pub consecutive_errors: u32,
     pub without_progress: u32,
     /// Agents in a row that were ended because they made no progress.
@@ -345,7 +347,10 @@ impl Loop {
             Event::StopRequested { by } => self.run.stop_requested = Some(by.clone()),
             Event::Interrupted { iteration, .. } => self.interrupt(*iteration, at),
             Event::UserChangesSetAside { commit, .. } => self.user_changes = Some(commit.clone()),
-            Event::UserChangesPutBack { .. } => self.user_changes = None,
+            Event::UserChangesPutBack { commit, clean } => {
+                self.user_changes = None;
+                self.run.left_aside = (!clean).then(|| commit.clone());
+            }
             Event::RunEnded { reason, detail, .. } => {
                 self.run.active = planted(Mutant::NeverEnds);
                 self.run.ended = Some((*reason, detail.clone()));

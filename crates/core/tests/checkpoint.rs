@@ -557,6 +557,7 @@ fn notes_are_read_as_people_write_them() {
     check("Key decisions:\nWe keep the old name.\n\nMore prose.", &["We keep the old name."], &[]);
     check("Decisions:\n- one\n\nAnd so it was.", &["one"], &[]);
     check("Decisions: none\nNext steps:\n- n/a", &[], &[]);
+    check("Next steps:\n- the docs\n<promise>DONE</promise>", &[], &["the docs"]);
     check("The decisions were hard. Next steps are not clear.", &[], &[]);
     check("```\nDecisions:\n- shown\n```", &[], &[]);
     check("> Decisions:\n> - quoted", &[], &[]);

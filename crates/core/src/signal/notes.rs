@@ -210,7 +210,7 @@ fn read_lists(lines: &[Line<'_>], notes: &mut Notes) {
             }
             // Another heading, or prose after the list: what was listed is over.
             None if text.starts_with(['#', '<']) || (item.is_empty() && !notes.list(kind).is_empty()) => {
-                current = None;
+                finish(notes, current.take(), &mut item);
             }
             None => {
                 if !item.is_empty() {

@@ -49,6 +49,11 @@ pub(super) fn of(report: &Report, answered: &[String]) -> Vec<Attention> {
         let what = format!("agents ran without a sandbox ({})", report.sandbox);
         note("sandbox", None, what, "install bubblewrap, or use a kernel with Landlock".to_owned());
     }
+    if let Some(commit) = &report.left_aside {
+        let what =
+            "your uncommitted changes conflict with the new commits and are not in the work tree".to_owned();
+        note("set-aside", None, what, format!("git stash apply {commit}"));
+    }
     if let Some(doubts) = &report.clean {
         let hint = "let git have what the checks need, or name `setup` and `copy` under [workspace]";
         note("clean", None, doubts.clone(), hint.to_owned());

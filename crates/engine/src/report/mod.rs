@@ -52,6 +52,9 @@ pub struct Report {
     /// Why the checks did not pass in a clean checkout of the last commit.
     #[serde(skip)]
     clean: Option<String>,
+    /// The commit with changes of the user that could not be put back.
+    #[serde(skip)]
+    left_aside: Option<String>,
     pub tasks: Vec<TaskReport>,
     pub cost: CostReport,
     pub timeline: Vec<Moment>,
@@ -324,6 +327,7 @@ impl Account {
             sandbox: self.sandbox,
             attention: Vec::new(),
             clean: wiggum_core::clean::doubts(&self.state),
+            left_aside: self.state.run.left_aside.clone(),
             tasks,
             cost: self.cost,
             timeline: self.timeline,
